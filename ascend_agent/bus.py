@@ -1,0 +1,77 @@
+"""The internal bus: every channel as a typed field, with who writes and who reads it.
+
+``Topic`` for what happened, ``Latest`` for what is true. Writers claim their channel in ``app``.
+"""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from ascend_agent.model.allocation import Allocations
+from ascend_agent.model.fault import FaultNotice
+from ascend_agent.model.health import HealthReading, NodeView, ShareStates
+from ascend_agent.model.ids import PhyId, ResourceName
+from ascend_agent.model.kubelet import (
+    AllocateServed,
+    InstanceState,
+    ListSent,
+    PluginDirectory,
+    ServingState,
+)
+from ascend_agent.model.npu import DriverState, Inventory, NpuUsage
+from ascend_agent.model.tasks import TaskState
+from ascend_agent.runtime.latest import Latest
+from ascend_agent.runtime.topic import Topic
+
+
+class Bus:
+    """All channels of one agent."""
+
+    driver: Latest[DriverState]
+    """driver-worker → read-health, enable-shares, fold-health, probes"""
+    faults: Topic[FaultNotice]
+    """subscribe-faults → fold-health, read-health, refresh-devices"""
+    inventory: Latest[Inventory]
+    """refresh-devices → subscribe-faults, read-health, enable-shares, fold-health"""
+    readings: Topic[HealthReading]
+    """read-health → fold-health, refresh-devices"""
+    shares: Latest[ShareStates]
+    """enable-shares → fold-health"""
+    node: Latest[NodeView]
+    """fold-health → serve-resource, allocate, write-cdi-spec, follow-allocations, feed-metrics"""
+    directory: Latest[PluginDirectory]
+    """watch-sockets → serve-resource"""
+    instance: Latest[InstanceState]
+    """hold-instance → serve-resource, probes"""
+    serving: Mapping[ResourceName, Latest[ServingState]]
+    """serve-resource, one writer a resource → probes, feed-metrics"""
+    reregister: Latest[int]
+    """app, on SIGHUP → serve-resource; counts the requests"""
+    sent: Topic[ListSent]
+    """kubelet endpoints → feed-metrics, sim"""
+    served: Topic[AllocateServed]
+    """allocate → feed-metrics, follow-allocations, sim"""
+    allocations: Latest[Allocations]
+    """follow-allocations → probes, feed-metrics, sim"""
+    usage: Latest[Mapping[PhyId, NpuUsage]]
+    """read-usage → feed-metrics, sim"""
+    tasks: Latest[tuple[TaskState, ...]]
+    """supervisor → probes, feed-metrics"""
+
+    def __init__(self, resources: Sequence[ResourceName]) -> None:
+        self.driver = Latest("driver")
+        self.faults = Topic("faults")
+        self.inventory = Latest("inventory")
+        self.readings = Topic("readings")
+        self.shares = Latest("shares")
+        self.node = Latest("node")
+        self.directory = Latest("directory")
+        self.instance = Latest("instance")
+        self.serving = MappingProxyType(
+            {resource: Latest(f"serving {resource}") for resource in resources}
+        )
+        self.reregister = Latest("reregister")
+        self.sent = Topic("sent")
+        self.served = Topic("served")
+        self.allocations = Latest("allocations")
+        self.usage = Latest("usage")
+        self.tasks = Latest("tasks")

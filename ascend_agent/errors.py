@@ -1,0 +1,95 @@
+"""The whole error tree.
+
+AgentError
+├── ConfigError                      cannot start; exit 2
+├── WiringError · LaggedError · TaskEndedError · RestartBudgetSpentError
+├── DriverError(call, code, npu)     DriverUnavailableError · DriverBusyError · NotSupportedError ·
+│                                    NpuLostError · NpuUnresponsiveError
+├── KubeletError                     RegistrationRefusedError · KubeletGoneError
+└── AllocationError                  raised in flows/allocate alone; becomes a gRPC status
+
+A type says what the catcher does: retry, treat as absent, turn into a fault, give up.
+"""
+
+
+class AgentError(Exception):
+    """Everything this agent raises on purpose."""
+
+
+class ConfigError(AgentError):
+    """The settings can't be used; the text names the option, its value and the remedy."""
+
+
+class WiringError(AgentError):
+    """A programming error in the composition: two writers of one channel, a channel unclaimed."""
+
+
+class LaggedError(AgentError):
+    """A reader of a Topic fell behind; it must read the whole truth again."""
+
+    def __init__(self, topic: str, missed: int) -> None:
+        super().__init__(f"reader of {topic} missed {missed} events")
+        self.missed = missed
+
+
+class TaskEndedError(AgentError):
+    """A supervised task returned; it should run for ever, so that is a failure too."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"task {name} ended by itself")
+
+
+class RestartBudgetSpentError(AgentError):
+    """A supervised task failed more often than its budget allows; the agent ends with exit 1."""
+
+    def __init__(self, name: str, failures: int) -> None:
+        super().__init__(f"task {name} failed {failures} times in a row")
+        self.name = name
+
+
+class DriverError(AgentError):
+    """A driver call failed; carries the call, its return code and the NPU or lane it was for."""
+
+    def __init__(self, call: str, code: int, where: str = "", detail: str = "") -> None:
+        place = f" on {where}" if where else ""
+        text = f": {detail}" if detail else ""
+        super().__init__(f"{call}{place} answered {code}{text}")
+        self.call = call
+        self.code = code
+        self.where = where
+
+
+class DriverUnavailableError(AgentError):
+    """No worker can be asked: library missing or refused, init failed, worker ended."""
+
+
+class DriverBusyError(DriverError):
+    """The driver asks to come back later (busy, upgrading, occupied)."""
+
+
+class NotSupportedError(DriverError):
+    """This chip has no such feature (-8255); treat it as absent, for ever."""
+
+
+class NpuLostError(DriverError):
+    """The driver no longer reaches the chip (-8012, -8008)."""
+
+
+class NpuUnresponsiveError(DriverError):
+    """The lane of this chip missed its deadline, or is parked because an earlier call did."""
+
+
+class KubeletError(AgentError):
+    """Something between us and the kubelet went wrong."""
+
+
+class RegistrationRefusedError(KubeletError):
+    """The kubelet answered our registration with an error; the text is its own."""
+
+
+class KubeletGoneError(KubeletError):
+    """Nobody answers on the kubelet's socket."""
+
+
+class AllocationError(AgentError):
+    """An Allocate can't be granted; the text reaches the pod's event, so it names the remedy."""

@@ -1,0 +1,273 @@
+"""The seams: what flows ask of mechanisms, and what policy answers to flows.
+
+Small Protocols by use. Mechanisms implement the first half and are wired in ``app``; policy
+implements the second half as pure functions of its arguments.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import ClassVar, Protocol
+
+from ascend_agent.model.allocation import (
+    AllocationRequest,
+    Allocations,
+    Assignment,
+    ContainerGrant,
+    DeviceGroup,
+    DirectoryWant,
+    Holder,
+    InjectionWants,
+    PreferenceRequest,
+    Refused,
+)
+from ascend_agent.model.chip import ChipSpec
+from ascend_agent.model.fault import DriverFault
+from ascend_agent.model.health import HealthAnswer, NpuView
+from ascend_agent.model.ids import NumaNode, PluginDeviceId, ResourceName
+from ascend_agent.model.kubelet import PluginDirectory, SocketIdentity
+from ascend_agent.model.npu import (
+    Enumeration,
+    LaneId,
+    Npu,
+    NpuAddress,
+    NpuIdentity,
+    NpuProcess,
+    NpuUsage,
+)
+from ascend_agent.model.world import World
+
+# --- what mechanisms offer -----------------------------------------------------------------
+
+
+class InventoryReader(Protocol):
+    """Which NPUs the driver lists, and what each one is."""
+
+    async def enumerate(self, *, reinitialise: bool) -> Enumeration:
+        """Return the driver's list; with *reinitialise* the driver looks at the hardware anew.
+
+        With a parked lane a second worker takes over first, so a hung card can't block this.
+
+        Raises:
+            DriverUnavailableError: no worker could be asked.
+            DriverError: the driver answered with an error.
+
+        """
+
+    async def read_identity(self, address: NpuAddress) -> NpuIdentity:
+        """Return what the chip at *address* is.
+
+        Raises:
+            NpuUnresponsiveError: its lane missed the deadline or is parked.
+            DriverError: the driver answered with an error.
+            DriverUnavailableError: no worker could be asked.
+
+        """
+
+
+class HealthReader(Protocol):
+    """Health value and standing fault codes of one NPU."""
+
+    async def read_health(self, address: NpuAddress) -> HealthAnswer:
+        """Ask for codes and health, always both; -8012 is an answer (lost), not an error.
+
+        Raises:
+            NpuUnresponsiveError, DriverError, DriverUnavailableError: as ``read_identity``.
+
+        """
+
+
+class DriverNews(Protocol):
+    """What the worker tells unasked."""
+
+    def news(self) -> AsyncIterator["DriverFault | DriverResync"]:
+        """Yield fault events, and a ``DriverResync`` whenever continuity was lost."""
+
+
+class DriverResync(Protocol):
+    """Continuity was lost: for one lane (it answers again), or for all (None: a new worker)."""
+
+    @property
+    def lane(self) -> LaneId | None:
+        """Return the lane concerned, None for all."""
+
+    @property
+    def reason(self) -> str:
+        """Return why, for the log."""
+
+
+class UsageReader(Protocol):
+    """Memory, utilisation and processes of one NPU; errors as ``InventoryReader``."""
+
+    async def read_usage(self, address: NpuAddress) -> NpuUsage:
+        """Return memory and utilisation."""
+
+    async def read_processes(self, address: NpuAddress) -> tuple[NpuProcess, ...]:
+        """Return the host processes that hold memory of the NPU."""
+
+
+class DeviceShare(Protocol):
+    """The driver's flag that lets several containers open one NPU."""
+
+    async def enable_share(self, address: NpuAddress) -> bool:
+        """Switch sharing on if it is off, read it back and return it; True where not needed.
+
+        Raises: as ``InventoryReader``; -8255 counts as not needed and returns True.
+        """
+
+
+class HostFiles(Protocol):
+    """Which of the paths an answer relies on exist on the host right now (IM-6)."""
+
+    async def existing(self, paths: Sequence[str]) -> frozenset[str]:
+        """Return those of *paths* that exist."""
+
+    async def entries(self, directory: DirectoryWant) -> tuple[str, ...]:
+        """Return the paths in *directory* that are no directories, sorted; empty if absent."""
+
+    async def base_mounts(self) -> tuple[str, ...] | None:
+        """Return the host's own mount list (``base.list``), None where there is none."""
+
+
+class NumaReader(Protocol):
+    """Which NUMA node an NPU hangs on."""
+
+    def read_numa(self, identity: NpuIdentity) -> NumaNode | None:
+        """Return the node by PCI device, else by the driver's CPU affinity, else None."""
+
+
+class DirectoryWatcher(Protocol):
+    """Looks at the device-plugin directory, and again whenever something there may have changed."""
+
+    def looks(self) -> AsyncIterator[PluginDirectory]:
+        """Yield how the directory looks now, then at each change and at a slow poll."""
+
+
+class ResourceEndpoint(Protocol):
+    """One resource towards the kubelet: a socket, its streams, its registration."""
+
+    async def open(self) -> SocketIdentity:
+        """Serve on a fresh socket in the plugin directory and return the socket's identity.
+
+        Raises:
+            KubeletError: the socket can't be made; the text names path, reason and remedy.
+
+        """
+
+    async def register(self) -> None:
+        """Tell the kubelet about this resource.
+
+        Raises:
+            RegistrationRefusedError: the kubelet said no.
+            KubeletGoneError: nobody answers on its socket within the deadline.
+
+        """
+
+    def publish(self, groups: tuple[DeviceGroup, ...], *, generation: int) -> None:
+        """Make *groups* the list that every open and every new stream shows; nothing queues."""
+
+    @property
+    def streams(self) -> int:
+        """Return how many ListAndWatch streams are open."""
+
+    async def close(self) -> None:
+        """Drain, remove the socket if it is still ours; safe in any state, any number of times."""
+
+
+class Allocator(Protocol):
+    """Answers the kubelet's questions about one resource."""
+
+    async def allocate(self, requests: Sequence[AllocationRequest]) -> tuple[ContainerGrant, ...]:
+        """Return one grant a container; raises AllocationError, and then nothing was given."""
+
+    async def prefer(
+        self, requests: Sequence[PreferenceRequest]
+    ) -> tuple[tuple[PluginDeviceId, ...], ...]:
+        """Return the ids the kubelet should take, one tuple a container."""
+
+    async def check(self, devices: Sequence[PluginDeviceId]) -> None:
+        """Raise AllocationError where one of *devices* is unknown or unhealthy (KL-10)."""
+
+
+class PodResources(Protocol):
+    """The kubelet's own account of who holds which kubelet device."""
+
+    async def read_holders(self) -> Mapping[ResourceName, Mapping[PluginDeviceId, Holder]]:
+        """Return the holders of all devices, by resource.
+
+        Raises:
+            KubeletGoneError: nobody answers on the pod-resources socket.
+            KubeletError: the kubelet answered with an error.
+
+        """
+
+
+class CdiWriter(Protocol):
+    """Keeps the CDI specification file on the host."""
+
+    async def write(self, document: Mapping[str, object]) -> bool:
+        """Replace the file atomically; return False where it already said the same."""
+
+
+class InstanceLock(Protocol):
+    """The lock that lets one agent serve a node (KL-4)."""
+
+    def try_acquire(self) -> bool:
+        """Take the lock if it is free; True while we hold it. Never waits."""
+
+    def holder(self) -> str:
+        """Return what the holder wrote about itself, for people."""
+
+    def release(self) -> None:
+        """Give the lock back; safe when not held."""
+
+
+# --- what policy answers -------------------------------------------------------------------
+
+
+class SchedulerDialect(Protocol):
+    """How one scheduler and this agent speak. No I/O, no clock."""
+
+    name: ClassVar[str]
+    words: ClassVar[tuple[str, ...]]
+    """Every device word this dialect may offer."""
+
+    def word_of(self, npu: Npu, spec: ChipSpec) -> str:
+        """Return the device word under which *npu* is offered."""
+
+    def resource_of(self, word: str) -> ResourceName:
+        """Return the extended resource of a device word."""
+
+    def assign(self, request: AllocationRequest, world: World) -> Assignment | Refused:
+        """Return the NPUs for this request."""
+
+    def prefer(self, request: PreferenceRequest, world: World) -> tuple[PluginDeviceId, ...]:
+        """Return the ids the kubelet should hand out, best first; empty means no wish."""
+
+    def holders(
+        self,
+        held: Mapping[ResourceName, Mapping[PluginDeviceId, Holder]],
+        worlds: Sequence[World],
+    ) -> Allocations:
+        """Return who uses which NPU, given what PodResources says."""
+
+
+class SlicingMode(Protocol):
+    """How an NPU is cut for the kubelet. No I/O, no clock."""
+
+    name: ClassVar[str]
+    needs_device_share: ClassVar[bool]
+
+    def advertise(
+        self, views: Sequence[NpuView], *, word: str, shares: int
+    ) -> tuple[DeviceGroup, ...]:
+        """Return the kubelet's list, healthy and unhealthy, ordered by physical id."""
+
+
+class Injection(Protocol):
+    """One way for NPUs to get into a container. No I/O, no clock."""
+
+    name: ClassVar[str]
+
+    def wants(
+        self, npus: Sequence[tuple[Npu, ChipSpec]], *, base_mounts: tuple[str, ...] | None
+    ) -> InjectionWants:
+        """Return what a container of these NPUs should get; *npus* ascend by physical id."""

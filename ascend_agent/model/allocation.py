@@ -1,0 +1,149 @@
+"""Request, assignment, grant: what the kubelet asks, what was chosen, what a container gets."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from ascend_agent.model.ids import NumaNode, PhyId, PluginDeviceId, ResourceName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllocationRequest:
+    """The kubelet devices of one container, in the kubelet's order."""
+
+    resource: ResourceName
+    devices: tuple[PluginDeviceId, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreferenceRequest:
+    """Which ids the kubelet could take for one container, which it must, and how many in all."""
+
+    resource: ResourceName
+    available: tuple[PluginDeviceId, ...]
+    must_include: tuple[PluginDeviceId, ...]
+    size: int
+
+
+class RefusalReason(Enum):
+    """Why a dialect or a slicing mode says no."""
+
+    UNKNOWN_DEVICE = "unknown-device"
+    UNHEALTHY_DEVICE = "unhealthy-device"
+    DUPLICATE_DEVICE = "duplicate-device"
+    NO_DEVICE = "no-device"
+    TOO_MANY_DEVICES = "too-many-devices"
+    NOT_READY = "not-ready"
+    MISSING_DEVICE_NODE = "missing-device-node"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """A decision against a request; *detail* names the id, the value and the remedy."""
+
+    reason: RefusalReason
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assignment:
+    """The NPUs one container gets, ascending by physical id, without repeats."""
+
+    resource: ResourceName
+    npus: tuple[PhyId, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeWant:
+    """A device node a container should get; mandatory ones must exist on the host."""
+
+    host_path: str
+    container_path: str
+    mandatory: bool
+    permissions: str = "rw"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectoryWant:
+    """A directory of which every entry that is no directory becomes a device node, if it exists."""
+
+    path: str
+    permissions: str = "rw"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MountWant:
+    """A host path a container should see read-only, if it exists."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InjectionWants:
+    """What one way of injection would like to hand in; ``allocate`` asks the host what exists."""
+
+    envs: Mapping[str, str] = field(default_factory=dict)
+    nodes: tuple[NodeWant, ...] = ()
+    directories: tuple[DirectoryWant, ...] = ()
+    mounts: tuple[MountWant, ...] = ()
+    cdi_devices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceNode:
+    """A device node in the answer."""
+
+    host_path: str
+    container_path: str
+    permissions: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostMount:
+    """A mount in the answer."""
+
+    host_path: str
+    container_path: str
+    read_only: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContainerGrant:
+    """What one container gets, ready for the wire."""
+
+    envs: Mapping[str, str] = field(default_factory=dict)
+    nodes: tuple[DeviceNode, ...] = ()
+    mounts: tuple[HostMount, ...] = ()
+    cdi_devices: tuple[str, ...] = ()
+    npus: tuple[PhyId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceGroup:
+    """The kubelet devices of one NPU: one, or one a share (``design`` D14).
+
+    ``shares`` 1 means a whole NPU, whose id carries no share number.
+    """
+
+    word: str
+    npu: PhyId
+    shares: int
+    healthy: bool
+    numa: NumaNode | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """A container that holds kubelet devices, as the kubelet's PodResources says."""
+
+    namespace: str
+    pod: str
+    container: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allocations:
+    """Who holds which NPU. ``known`` is False until a source was read: unknown is not "nobody"."""
+
+    known: bool
+    holders: Mapping[PhyId, tuple[Holder, ...]]

@@ -1,0 +1,36 @@
+"""What a chip generation is, as data: how it is recognised and what a container of it needs."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from ascend_agent.model.allocation import DirectoryWant, NodeWant
+from ascend_agent.model.npu import ChipIdentity, NpuIdentity
+
+
+class VisibleIds(Enum):
+    """Which index ``ASCEND_VISIBLE_DEVICES`` carries; device nodes are always physical."""
+
+    PHYSICAL = "physical"
+    LOGIC = "logic"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChipSpec:
+    """One chip generation.
+
+    ``word`` is the device word of the MindCluster names (``Ascend910`` of ``Ascend910-3``).
+    Specs are tried by ``precedence``, lowest first, until one's ``recognises`` says yes.
+    ``link_group`` numbers the HCCS group of an NPU, given how many NPUs of this generation the
+    node has. ``common_nodes`` are wanted once a container, besides ``/dev/davinci<phy>``.
+    """
+
+    generation: str
+    word: str
+    precedence: int
+    recognises: Callable[[ChipIdentity], bool]
+    link_group: Callable[[NpuIdentity, int], int]
+    visible_ids: VisibleIds
+    common_nodes: tuple[NodeWant, ...]
+    directories: tuple[DirectoryWant, ...] = ()
+    envs: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,114 @@
+"""Readings of one NPU's health, and the one immutable view of the node that feeds every sink."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from ascend_agent.model.fault import FaultCode, FaultLevel
+from ascend_agent.model.ids import Millis, PhyId
+from ascend_agent.model.npu import Npu
+
+
+class ReadingFailure(Enum):
+    """Why a health query gave no answer about the chip."""
+
+    UNRESPONSIVE = "unresponsive"  # the lane missed its deadline and is parked
+    FAILED = "failed"  # the driver answered with an error other than -8012
+    DRIVER_DOWN = "driver-down"  # no worker to ask
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthAnswer:
+    """What the driver said of one NPU: its health value and the codes that stand.
+
+    ``health``: 0 normal, 1 minor, 2 major, 3 critical alarm; None where that query failed.
+    ``lost``: the query answered -8012, or the value was 0xFFFFFFFF. ``codes`` None: the code
+    query failed, the codes known so far stay. ``rc`` is the first failing return code or 0.
+    """
+
+    health: int | None
+    lost: bool
+    codes: frozenset[FaultCode] | None
+    rc: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthReading:
+    """One attempt to read one NPU; ``asked_at_ms`` orders it against events (``design`` D6)."""
+
+    npu: PhyId
+    asked_at_ms: Millis
+    answered_at_ms: Millis
+    outcome: HealthAnswer | ReadingFailure
+    detail: str = ""
+
+
+class HealthState(Enum):
+    """Whether an NPU is offered: healthy, offered but reported, or out of service."""
+
+    HEALTHY = "healthy"
+    SUB_HEALTHY = "sub-healthy"
+    SEPARATED = "separated"
+
+
+class UnhealthyReason(Enum):
+    """Why an NPU is out of service, besides a fault code; shown to people as is."""
+
+    FAULT = "fault"
+    CARD_DROP = "card-drop"
+    DCMI_HEALTH = "dcmi-health"
+    DRIVER_UNRESPONSIVE = "driver-unresponsive"
+    DRIVER_UNAVAILABLE = "driver-unavailable"
+    SHARE_NOT_ENABLED = "share-not-enabled"
+    NOT_READ = "not-read-yet"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActiveFault:
+    """One code that stands on an NPU now."""
+
+    code: FaultCode
+    level: FaultLevel
+    isolates: bool
+    since_ms: Millis
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NpuView:
+    """One NPU with its health as every sink shows it.
+
+    ``reasons`` is empty unless the state is SEPARATED; ``since_ms`` is when ``state`` last
+    changed. ``cause_ns`` is CLOCK_MONOTONIC of the driver event behind that change, None if a
+    reading or a deadline caused it.
+    """
+
+    npu: Npu
+    state: HealthState
+    reasons: tuple[UnhealthyReason, ...]
+    faults: tuple[ActiveFault, ...]
+    health: int | None
+    since_ms: Millis
+    cause_ns: int | None = None
+
+    @property
+    def healthy(self) -> bool:
+        """Return whether the kubelet may give this NPU out."""
+        return self.state is not HealthState.SEPARATED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeView:
+    """All NPUs of the node ordered by physical id; ``generation`` grows with each change."""
+
+    generation: int
+    npus: tuple[NpuView, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShareStates:
+    """Which NPUs may be opened by several containers, as far as the driver confirmed it.
+
+    Absent: not asked yet. True: on, or not needed on this chip (-8255).
+    """
+
+    enabled: Mapping[PhyId, bool]

@@ -1,0 +1,77 @@
+"""Identifiers as types, and the one place that splits or joins a device name.
+
+A logic id must never pass for a physical one, so each is its own ``NewType``. What a name means
+to a dialect is decided there; how it is spelled is decided here.
+"""
+
+from dataclasses import dataclass
+from typing import NewType
+
+CardId = NewType("CardId", int)
+"""Position of a board in the host, the driver's first address part; sparse."""
+
+SlotId = NewType("SlotId", int)
+"""Place of the NPU on its card, the driver's ``device_id``."""
+
+LogicId = NewType("LogicId", int)
+"""The driver's dense index; shifts when a card is lost."""
+
+PhyId = NewType("PhyId", int)
+"""Stable index of the NPU: N of ``/dev/davinciN`` and the only key that outlives a re-init."""
+
+DieId = NewType("DieId", str)
+"""The silicon's serial: five words of eight upper-case hex digits joined by ``-``."""
+
+NumaNode = NewType("NumaNode", int)
+"""NUMA node of the host."""
+
+ResourceName = NewType("ResourceName", str)
+"""Extended resource as pods ask for it, e.g. ``huawei.com/Ascend910``."""
+
+PluginDeviceId = NewType("PluginDeviceId", str)
+"""Id of one kubelet device; opaque to the kubelet."""
+
+Millis = NewType("Millis", int)
+"""Agent time in milliseconds: wall clock at start plus monotonic time since."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceName:
+    """A kubelet device taken apart: the device word, the NPU and, with shares, which share."""
+
+    word: str
+    phy: PhyId
+    share: int | None
+
+
+def format_device_name(name: DeviceName) -> PluginDeviceId:
+    """Return ``<word>-<phy>`` or, for a share, ``<word>-<phy>-<share>``."""
+    whole = f"{name.word}-{name.phy}"
+    return PluginDeviceId(whole if name.share is None else f"{whole}-{name.share}")
+
+
+def parse_device_name(text: str, *, word: str, shares: int) -> DeviceName | None:
+    """Return the parts of *text*, or None where it is no name of this resource.
+
+    ``shares`` is the number of shares an NPU; 1 means whole NPUs, whose names have no share.
+    Only the canonical spelling is accepted, so that two texts never mean one device.
+    """
+    prefix = f"{word}-"
+    if not text.startswith(prefix):
+        return None
+    parts = text[len(prefix) :].split("-")
+    if len(parts) != (1 if shares == 1 else 2):
+        return None
+    if not all(part.isascii() and part.isdigit() and str(int(part)) == part for part in parts):
+        return None
+    numbers = [int(part) for part in parts]
+    if shares == 1:
+        return DeviceName(word, PhyId(numbers[0]), None)
+    if numbers[1] >= shares:
+        return None
+    return DeviceName(word, PhyId(numbers[0]), numbers[1])
+
+
+def parse_device_word(resource: ResourceName) -> str:
+    """Return the device word of a resource: ``Ascend910`` for ``huawei.com/Ascend910``."""
+    return resource.rpartition("/")[2]

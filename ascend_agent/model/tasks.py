@@ -1,0 +1,13 @@
+"""How the supervised tasks of the agent fare."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskState:
+    """One supervised task: ``restarts`` counts them since start; ``failure`` is the last one."""
+
+    name: str
+    running: bool
+    restarts: int
+    failure: str = ""

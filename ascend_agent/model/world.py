@@ -1,0 +1,29 @@
+"""All that a dialect may know, as of one moment."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from ascend_agent.model.allocation import DeviceGroup
+from ascend_agent.model.health import NodeView
+from ascend_agent.model.ids import Millis, ResourceName
+
+
+class SharePolicy(Enum):
+    """How shares are handed out: over as many NPUs as possible, or onto as few."""
+
+    SPREAD = "spread"
+    PACK = "pack"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """What a decision about one resource may rest on.
+
+    ``groups`` is what the kubelet is offered for ``resource`` right now, ordered by physical id.
+    """
+
+    view: NodeView
+    resource: ResourceName
+    groups: tuple[DeviceGroup, ...]
+    share_policy: SharePolicy
+    now: Millis

@@ -1,0 +1,27 @@
+"""``Wakeup``: how a flow with several inputs and a deadline of its own waits for any of them."""
+
+import asyncio
+
+
+class Wakeup:
+    """A flag that channels raise and one flow lowers by waiting.
+
+    Setting it twice before the flow looks wakes the flow once: it then reads all its inputs.
+    """
+
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+
+    def set(self) -> None:
+        """Wake the flow, now or when it next waits."""
+        self._event.set()
+
+    async def wait(self, until: float | None = None) -> bool:
+        """Wait for a set, at the longest until loop time *until*; return whether one came."""
+        try:
+            async with asyncio.timeout_at(until):
+                await self._event.wait()
+        except TimeoutError:
+            return False
+        self._event.clear()
+        return True
