@@ -23,7 +23,7 @@ from ascend_agent.model.chip import ChipSpec
 from ascend_agent.model.fault import DriverFault
 from ascend_agent.model.health import HealthAnswer, NpuView
 from ascend_agent.model.ids import NumaNode, PluginDeviceId, ResourceName
-from ascend_agent.model.kubelet import PluginDirectory, SocketIdentity
+from ascend_agent.model.kubelet import Offer, PluginDirectory, SocketIdentity
 from ascend_agent.model.npu import (
     Enumeration,
     LaneId,
@@ -34,6 +34,7 @@ from ascend_agent.model.npu import (
     NpuUsage,
 )
 from ascend_agent.model.world import World
+from ascend_agent.runtime.latest import Latest
 
 # --- what mechanisms offer -----------------------------------------------------------------
 
@@ -161,12 +162,12 @@ class ResourceEndpoint(Protocol):
 
         """
 
-    def publish(self, groups: tuple[DeviceGroup, ...], *, generation: int) -> None:
-        """Make *groups* the list that every open and every new stream shows; nothing queues."""
+    def publish(self, offer: Offer) -> None:
+        """Make *offer* the list that every open and every new stream shows; nothing queues."""
 
     @property
-    def streams(self) -> int:
-        """Return how many ListAndWatch streams are open."""
+    def streams(self) -> Latest[int]:
+        """How many ListAndWatch streams are open."""
 
     async def close(self) -> None:
         """Drain, remove the socket if it is still ours; safe in any state, any number of times."""

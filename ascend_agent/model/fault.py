@@ -81,6 +81,7 @@ class FaultEvent:
 
     Source: ``dcmi_subscribe_fault_event``. ``received_at_ms`` is agent time at receipt, every
     rule counts from it; ``seen_ns`` is CLOCK_MONOTONIC in the callback, for latency alone.
+    ``sequence`` is this event's number on the fault topic and orders it against readings.
     """
 
     npu: PhyId
@@ -91,6 +92,7 @@ class FaultEvent:
     seen_ns: int
     driver_time: int | None
     origin: Origin
+    sequence: int
     text: str = ""
 
 

@@ -34,10 +34,14 @@ class HealthAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthReading:
-    """One attempt to read one NPU; ``asked_at_ms`` orders it against events (``design`` D6)."""
+    """One attempt to read one NPU.
+
+    ``asked_after`` is the sequence number of the newest fault event published when it was asked:
+    the answer says nothing about a code that had a later event.
+    """
 
     npu: PhyId
-    asked_at_ms: Millis
+    asked_after: int
     answered_at_ms: Millis
     outcome: HealthAnswer | ReadingFailure
     detail: str = ""

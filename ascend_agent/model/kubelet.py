@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from ascend_agent.model.allocation import DeviceGroup
 from ascend_agent.model.ids import Millis, PhyId, ResourceName
 
 
@@ -28,6 +29,18 @@ class PluginDirectory:
     kubelet: SocketIdentity | None = None
     sockets: Mapping[str, SocketIdentity] = field(default_factory=dict)
     trouble: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """The device list of one resource, as every open and every new stream shows it.
+
+    ``causes``: for NPUs whose health a driver event changed, CLOCK_MONOTONIC of that event.
+    """
+
+    groups: tuple[DeviceGroup, ...]
+    generation: int
+    causes: Mapping[PhyId, int]
 
 
 class ServingPhase(Enum):

@@ -18,6 +18,7 @@ class Publisher(Generic[T]):
 
     def publish(self, event: T) -> None:
         """Hand *event* to every reader; never waits."""
+        self._topic.published += 1
         for reader in self._topic.readers:
             reader.offer(event)
 
@@ -70,12 +71,17 @@ class TopicReader(Generic[T]):
 
 
 class Topic(Generic[T]):
-    """One writer, many readers; each reader sees every event in publish order."""
+    """One writer, many readers; each reader sees every event in publish order.
+
+    ``published`` counts all events so far, so that a reading can say after which event it was
+    asked for, whether or not its reader has drained that event yet.
+    """
 
     def __init__(self, name: str, *, depth: int = _DEPTH) -> None:
         self.name = name
         self.depth = depth
         self.writer: str | None = None
+        self.published = 0
         self.readers: list[TopicReader[T]] = []
 
     def claim(self, task: str) -> Publisher[T]:
