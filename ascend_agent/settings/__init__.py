@@ -1,0 +1,36 @@
+"""What can be set, as frozen models. Where the values come from is decided in ``cli`` alone.
+
+``settings.scenario``, which brings a YAML parser, is imported only where a file is read.
+"""
+
+from ascend_agent.settings.agent import (
+    DriverKind,
+    HttpAddress,
+    InjectionWay,
+    LogLevel,
+    LogStyle,
+    Settings,
+)
+from ascend_agent.settings.build import build_settings
+from ascend_agent.settings.problems import Problem
+from ascend_agent.settings.simulated import CHIPS, ChipShape, SimulatedNode
+from ascend_agent.settings.steps import DropStep, FaultStep, HangStep, Step, WorkerStep
+
+__all__ = [
+    "CHIPS",
+    "ChipShape",
+    "DriverKind",
+    "DropStep",
+    "FaultStep",
+    "HangStep",
+    "HttpAddress",
+    "InjectionWay",
+    "LogLevel",
+    "LogStyle",
+    "Problem",
+    "Settings",
+    "SimulatedNode",
+    "Step",
+    "WorkerStep",
+    "build_settings",
+]

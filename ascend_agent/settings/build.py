@@ -1,0 +1,42 @@
+"""Turns given values into settings, or into the full list of what is wrong with them."""
+
+from collections.abc import Mapping, Sequence
+
+from pydantic import ValidationError
+
+from ascend_agent.settings.agent import DriverKind, Settings
+from ascend_agent.settings.problems import Problem, describe
+
+_KNOWN = {"": tuple(Settings.model_fields)}
+_OF_THE_LIBRARY = ("library", "allow_unsafe_library")
+
+
+def build_settings(given: Mapping[str, object]) -> Settings | tuple[Problem, ...]:
+    """Return the settings that *given* makes, or every violation in it.
+
+    Values may be text as a user typed it. Absent settings take their default.
+    """
+    clashes = _contradictions(given)
+    try:
+        settings = Settings.model_validate(dict(given))
+    except ValidationError as error:
+        return (*describe(error, known=_KNOWN), *clashes)
+    return tuple(clashes) or settings
+
+
+def _contradictions(given: Mapping[str, object]) -> Sequence[Problem]:
+    simulated = given.get("driver") == DriverKind.SIMULATED
+    if not simulated:
+        wrong = [name for name in ("simulated",) if name in given]
+        return [
+            _clash(name, "belongs to --driver simulated; add that or remove it") for name in wrong
+        ]
+    return [
+        _clash(name, "has no meaning with --driver simulated; remove one of the two")
+        for name in _OF_THE_LIBRARY
+        if given.get(name)
+    ]
+
+
+def _clash(name: str, why: str) -> Problem:
+    return Problem(where=(name,), value="", why=why)

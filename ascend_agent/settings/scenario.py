@@ -1,0 +1,89 @@
+"""Reads a scenario file.
+
+Every scalar is read as text and typed by the models afterwards: YAML itself would turn a fault
+code of digits into a decimal number, one with a leading zero into an octal one.
+"""
+
+from collections.abc import Hashable
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from ascend_agent.errors import ConfigError
+from ascend_agent.settings.problems import Problem, describe, shown
+from ascend_agent.settings.simulated import SimulatedNode
+from ascend_agent.settings.steps import DropStep, FaultStep, HangStep, WorkerStep
+
+_LARGEST_FILE = 1 << 20
+_KNOWN = {
+    "": tuple(SimulatedNode.model_fields),
+    "fault": tuple(FaultStep.model_fields),
+    "drop": tuple(DropStep.model_fields),
+    "hang": tuple(HangStep.model_fields),
+    "worker": tuple(WorkerStep.model_fields),
+}
+
+
+class _TextLoader(yaml.BaseLoader):
+    """YAML with text as the only scalar, and each key at most once in a mapping."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:  # noqa: FBT001, FBT002 -- PyYAML's signature
+        seen = set()
+        for key, _ in node.value:
+            if key.value in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key {shown(key.value)} stands twice", key.start_mark
+                )
+            if isinstance(key.value, str):
+                seen.add(key.value)
+        return super().construct_mapping(node, deep=deep)
+
+
+def load_scenario(path: Path, **overrides: object) -> SimulatedNode:
+    """Return the node a file describes; *overrides* replace what the file says.
+
+    Raises:
+        ConfigError: the file can't be read or means nothing; one line a violation.
+
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(_LARGEST_FILE + 1)
+    except OSError as error:
+        raise ConfigError(
+            f"scenario {path}: can't be read ({error.strerror}); give a readable file"
+        ) from error
+    return parse_scenario(data, name=str(path), **overrides)
+
+
+def parse_scenario(data: bytes | str, *, name: str, **overrides: object) -> SimulatedNode:
+    """Return the node that YAML (or JSON) *data* describes; *name* is for messages."""
+    if len(data) > _LARGEST_FILE:
+        raise ConfigError(f"scenario {name}: is larger than 1 MiB; shorten it")
+    try:
+        raw = yaml.load(data, Loader=_TextLoader)  # noqa: S506 -- builds text, lists, dicts only
+    except (yaml.YAMLError, RecursionError) as error:
+        why = " ".join(str(error).split()) or "nested too deeply"
+        raise ConfigError(f"scenario {name}: is no YAML ({why}); correct it there") from error
+    if not isinstance(raw, dict):
+        raise ConfigError(
+            f"scenario {name}: {shown(raw)} is no mapping; start with chip:, npus: and steps:"
+        )
+    try:
+        return SimulatedNode.model_validate(raw | overrides)
+    except ValidationError as error:
+        problems = describe(error, known=_KNOWN)
+        raise ConfigError(
+            "\n".join(problem.text(f"scenario {name}{_place(problem)}") for problem in problems)
+        ) from error
+
+
+def _place(problem: Problem) -> str:
+    """Return where in the file: ``, step 3, at_s`` counts steps from 1, as people do."""
+    match problem.where:
+        case ("steps", int(number), *rest):
+            return "".join([f", step {number + 1}", *(f", {part}" for part in rest)])
+        case where:
+            return "".join(f", {part}" for part in where)

@@ -1,0 +1,127 @@
+"""A simulated node as data: which chip, how many, and what happens to it.
+
+The shape of a node is checked here so that a scenario can't speak of an NPU that does not exist;
+how the chip behaves is left to the simulated driver.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError, ValidationError
+
+from ascend_agent.settings.steps import Step
+
+_MOST_CARDS = 64  # the driver's limit, both API generations
+
+
+@dataclass(frozen=True, slots=True)
+class ChipShape:
+    """How many NPUs a node of this chip usually has, and how many of them sit on one card."""
+
+    usual_npus: int
+    npus_per_card: int
+
+
+CHIPS: Mapping[str, ChipShape] = MappingProxyType(
+    {
+        "310": ChipShape(4, 4),
+        "310B4": ChipShape(1, 1),
+        "310P3": ChipShape(4, 1),
+        "310P3-duo": ChipShape(4, 2),
+        "910A": ChipShape(8, 1),
+        "910B1": ChipShape(8, 1),
+        "910B2": ChipShape(8, 1),
+        "910B3": ChipShape(8, 1),
+        "910B4": ChipShape(8, 1),
+        "910C": ChipShape(16, 2),
+        "950": ChipShape(8, 1),
+    }
+)
+
+
+class SimulatedNode(BaseModel):
+    """A whole node of one chip, and its scenario; step times count from the node's start.
+
+    Scenario: ``chip``, ``npus``, ``seed``, ``steps``. NPUs are numbered from 0 by physical id,
+    cards from 0; an NPU's card is its number divided by the NPUs of a card.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    chip: str = Field(default="910B3", description="chip of every NPU of the node")
+    npus: int | None = Field(
+        default=None, ge=0, description="number of NPUs; the usual number of the chip by default"
+    )
+    seed: int = Field(default=0, description="makes serials and readings differ between nodes")
+    steps: tuple[Step, ...] = ()
+
+    @field_validator("chip")
+    @classmethod
+    def _known_chip(cls, chip: str) -> str:
+        if chip not in CHIPS:
+            raise PydanticCustomError(
+                "chip", "is no chip we simulate; use one of {names}", {"names": ", ".join(CHIPS)}
+            )
+        return chip
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if errors := [*_size_errors(self), *_step_errors(self)]:
+            raise ValidationError.from_exception_data("SimulatedNode", errors)
+        return self
+
+    @property
+    def count(self) -> int:
+        """How many NPUs the node has."""
+        return CHIPS[self.chip].usual_npus if self.npus is None else self.npus
+
+    def backend_config(self, started_at_ns: int) -> dict[str, object]:
+        """Return the worker's configuration; *started_at_ns* is CLOCK_MONOTONIC of the start."""
+        return {
+            "chip": self.chip,
+            "npus": self.count,
+            "seed": self.seed,
+            "steps": [step.model_dump(exclude_none=True) for step in self.steps],
+            "started_at_ns": started_at_ns,
+        }
+
+
+def _size_errors(node: SimulatedNode) -> Sequence[InitErrorDetails]:
+    most = _MOST_CARDS * CHIPS[node.chip].npus_per_card
+    if node.count <= most:
+        return ()
+    return (
+        _error(
+            ("npus",), node.count, f"is more than a node of {node.chip} can hold; give 0 to {most}"
+        ),
+    )
+
+
+def _step_errors(node: SimulatedNode) -> Sequence[InitErrorDetails]:
+    cards = -(-node.count // CHIPS[node.chip].npus_per_card)
+    errors: list[InitErrorDetails] = []
+    for number, step in enumerate(node.steps):
+        for key, size in (("npu", node.count), ("card", cards)):
+            index = getattr(step, key, None)
+            if index is not None and index >= size:
+                errors.append(
+                    _error(
+                        ("steps", number, key),
+                        index,
+                        f"does not exist: this {node.chip} node has {size}; {_range(size)}",
+                    )
+                )
+    return errors
+
+
+def _range(size: int) -> str:
+    return f"use 0 to {size - 1}" if size else "give the node NPUs or remove the step"
+
+
+def _error(loc: tuple[str | int, ...], value: object, text: str) -> InitErrorDetails:
+    return InitErrorDetails(
+        type=PydanticCustomError("scenario", "{text}", {"text": text}), loc=loc, input=value
+    )
