@@ -1,0 +1,152 @@
+"""What holds for every test: limits, virtual time, and the guards nobody has to ask for.
+
+An ordinary async test runs on virtual time and has 2 s of real time; one marked ``peer`` or
+``slow`` has 30 s, and ``peer`` has real time, since another process knows no other. A test fails
+for a task it leaves behind, a call that blocks the loop, an error that only asyncio's own log
+would have told, and a connection that leaves this machine. What a single area needs (fakes,
+peers) is beside its tests.
+"""
+
+import asyncio
+import inspect
+import logging
+import os
+import sys
+import time
+from collections.abc import AsyncIterator, Generator, Iterator
+from pathlib import Path
+
+import pytest
+
+_FAKES = Path(__file__).parent / "fake_dcmi" / "fixtures.py"
+pytest_plugins = ["tests.fake_dcmi.fixtures"] if _FAKES.is_file() else []
+
+_ORDINARY_LIMIT_S = 2
+_LONG_LIMIT_S = 30
+_BLOCKED_S = 0.1
+_STRICT = os.environ.get("ASCEND_CI") == "1"  # noqa: TID251 -- CI has no other way to say so
+_PROXIES = ("http_proxy", "https_proxy", "grpc_proxy", "all_proxy")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give each test its kind of time and its limit."""
+    for item in items:
+        own_time = item.get_closest_marker("peer") or item.get_closest_marker("looptime")
+        if inspect.iscoroutinefunction(getattr(item, "function", None)) and not own_time:
+            item.add_marker(pytest.mark.looptime)
+        if item.get_closest_marker("timeout"):
+            continue
+        if item.get_closest_marker("peer") or item.get_closest_marker("slow"):
+            item.add_marker(pytest.mark.timeout(_LONG_LIMIT_S))
+        else:
+            # What a shared fixture builds once (a library, a server) is not the test's own time.
+            item.add_marker(pytest.mark.timeout(_ORDINARY_LIMIT_S, func_only=True))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Turn a skip into a failure where everything a test could want must be installed."""
+    report = yield
+    if _STRICT and report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped where nothing may be: {call.excinfo}"
+    return report
+
+
+class _Connections:
+    """Refuses each connection that would leave this machine; an audit hook can't be removed."""
+
+    def __init__(self) -> None:
+        self.refused: list[str] = []
+
+    def __call__(self, event: str, args: tuple[object, ...]) -> None:
+        if event not in {"socket.connect", "socket.sendto"}:
+            return
+        address = args[1]
+        if not isinstance(address, tuple) or address[0] in {"127.0.0.1", "::1", "localhost"}:
+            return
+        self.refused.append(str(address))
+        text = f"a test may not talk to {address}"
+        raise ConnectionRefusedError(text)
+
+
+_connections = _Connections()
+sys.addaudithook(_connections)
+
+
+class _AsyncioErrors(logging.Handler):
+    """Collects what asyncio only logs: exceptions nobody retrieved, tasks destroyed pending."""
+
+    def __init__(self) -> None:
+        super().__init__(level=logging.ERROR)
+        self.texts: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.texts.append(record.getMessage())
+
+
+@pytest.fixture(autouse=True)
+def _this_machine_only(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No proxy, no cluster and no option of the developer's own environment reaches a test."""
+    for name in tuple(os.environ):  # noqa: TID251 -- the tests' environment is made here
+        if name.lower() in _PROXIES or name.startswith(("ASCEND_AGENT_", "KUBE")):
+            monkeypatch.delenv(name)
+    _connections.refused.clear()
+    yield
+    refused, _connections.refused = _connections.refused, []
+    assert not refused, f"tried to leave this machine: {refused}"
+
+
+@pytest.fixture(autouse=True)
+def _no_silent_asyncio_error() -> Iterator[None]:
+    """An exception that nobody awaited is a failure, not a line in a log."""
+    errors = _AsyncioErrors()
+    log = logging.getLogger("asyncio")
+    log.addHandler(errors)
+    yield
+    log.removeHandler(errors)
+    assert not errors.texts, f"asyncio complained: {errors.texts}"
+
+
+@pytest.fixture(autouse=True)
+def _no_blocked_loop(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """No step of the event loop takes longer than 100 ms of real time.
+
+    Peer tests share the machine with the processes they talk to and are left alone.
+    """
+    if request.node.get_closest_marker("peer") or request.node.get_closest_marker("stalls"):
+        yield
+        return
+    blocked: list[str] = []
+    # asyncio's debug mode measures by the loop's own clock, which is virtual here.
+    run = asyncio.Handle._run
+
+    def timed(handle: asyncio.Handle) -> None:
+        started = time.perf_counter()
+        run(handle)
+        took_s = time.perf_counter() - started
+        if took_s > _BLOCKED_S:
+            blocked.append(f"{handle!r} took {took_s:.3f} s")
+
+    monkeypatch.setattr(asyncio.Handle, "_run", timed)
+    yield
+    assert not blocked, f"the event loop was blocked: {blocked}"
+
+
+@pytest.fixture
+async def _leftover_tasks() -> AsyncIterator[None]:
+    before = asyncio.all_tasks()
+    yield
+    left = asyncio.all_tasks() - before - {asyncio.current_task()}
+    assert not left, f"left behind: {sorted(task.get_name() for task in left)}"
+
+
+@pytest.fixture(autouse=True)
+def _no_leftover_task(request: pytest.FixtureRequest) -> None:
+    """Every task a test or its fixtures started is over when they are."""
+    if inspect.iscoroutinefunction(getattr(request.node, "function", None)):
+        request.getfixturevalue("_leftover_tasks")

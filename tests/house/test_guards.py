@@ -1,0 +1,105 @@
+"""The guards of ``tests/conftest.py`` catch what they are there for.
+
+One small suite of tests that deserve to fail runs under the real conftest, in a pytest of its own.
+"""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.peer
+
+_SUITE = '''
+import asyncio, socket, time, warnings
+import pytest
+
+kept = []
+
+async def test_leaves_a_task():
+    kept.append(asyncio.get_running_loop().create_task(asyncio.sleep(9), name="forgotten"))
+
+async def test_blocks_the_loop():
+    time.sleep(0.15)
+
+async def fail():
+    raise OSError("unseen")
+
+async def test_never_looks_at_a_failure():
+    task = asyncio.get_running_loop().create_task(fail())
+    await asyncio.sleep(1)
+    del task
+
+def test_leaves_the_machine():
+    """192.0.2.0/24 is reserved for documentation: nobody is there even without the guard."""
+    with socket.socket() as s, pytest.raises(ConnectionRefusedError):
+        s.settimeout(0.1)
+        s.connect(("192.0.2.1", 9))
+
+def test_hangs():
+    time.sleep(20)
+
+def test_skips():
+    pytest.skip("no compiler here")
+
+def test_warns():
+    warnings.warn("old habit", DeprecationWarning)
+
+async def test_waits_an_hour(looptime):
+    await asyncio.sleep(3600)
+    assert looptime == 3600
+
+@pytest.mark.peer
+async def test_waits_for_another_process():
+    started = time.perf_counter()
+    await asyncio.sleep(0.05)
+    assert time.perf_counter() - started > 0.04
+'''
+
+
+@pytest.fixture(scope="module")
+def verdicts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Return what became of each test of the suite: the failure's text, empty where it passed."""
+    folder = tmp_path_factory.mktemp("suite")
+    shutil.copy(ROOT / "tests/conftest.py", folder)
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    (folder / "test_inner.py").write_text(_SUITE)
+    command = [sys.executable, "-m", "pytest", "--junitxml=report.xml", "test_inner.py"]
+    subprocess.run(
+        command, cwd=folder, env={"ASCEND_CI": "1"}, stdout=subprocess.DEVNULL, check=False
+    )
+    report = ET.parse(folder / "report.xml")  # noqa: S314 -- pytest wrote it just now
+    found: dict[str, str] = {}
+    for case in report.iter("testcase"):
+        texts = [f"{part.get('message')} {part.text}" for part in case]
+        found[case.attrib["name"]] = found.get(case.attrib["name"], "") + " ".join(texts)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("test", "text"),
+    [
+        ("test_leaves_a_task", "left behind: ['forgotten']"),
+        ("test_blocks_the_loop", "the event loop was blocked"),
+        ("test_never_looks_at_a_failure", "Task exception was never retrieved"),
+        ("test_leaves_the_machine", "tried to leave this machine"),
+        ("test_hangs", "Timeout (>2.0s)"),
+        ("test_skips", "skipped where nothing may be"),
+        ("test_warns", "DeprecationWarning"),
+    ],
+)
+def test_a_guard_fails_the_test_that_deserves_it(
+    verdicts: dict[str, str], test: str, text: str
+) -> None:
+    assert text in verdicts[test]
+
+
+def test_virtual_time_costs_nothing_and_a_peer_test_has_real_time(
+    verdicts: dict[str, str],
+) -> None:
+    assert verdicts["test_waits_an_hour"] == ""
+    assert verdicts["test_waits_for_another_process"] == ""
