@@ -1,0 +1,115 @@
+"""What CI runs, one session a question; ``nox -s NAME`` asks one alone.
+
+Every session installs from the hash-pinned files of ``requirements/``. CI starts with the
+README's test command and goes on with these (``.ci/run``).
+"""
+
+import json
+import tempfile
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2026.10"
+nox.options.default_venv_backend = "uv|virtualenv"
+nox.options.error_on_missing_interpreters = False  # CI's too: a node of ours may have one Python
+nox.options.sessions = ["lint", "types", "layers", "protos", "docs", "tests", "coverage", "wheel"]
+
+PYTHONS = ("3.11", "3.12", "3.13")
+
+
+def install(session: nox.Session, requirements: str) -> None:
+    """Install a pinned set and the package itself, editable: the worker imports it isolated."""
+    session.env["UV_PYTHON_DOWNLOADS"] = "never"
+    session.install("--require-hashes", "-r", f"requirements/{requirements}")
+    session.install("--no-deps", "--no-build-isolation", "-e", ".")
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Ask ruff for every rule but the explained ones, and for the format."""
+    install(session, "dev.txt")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Check the package, the tests and the tools with mypy --strict."""
+    install(session, "dev.txt")
+    session.run("mypy", "--strict")
+
+
+@nox.session
+def layers(session: nox.Session) -> None:
+    """Check who imports whom."""
+    install(session, "dev.txt")
+    session.run("lint-imports")
+
+
+@nox.session
+def protos(session: nox.Session) -> None:
+    """Check that the generated messages are those of ``protos/``; ``-- --write`` makes them."""
+    install(session, "dev.txt")
+    write = session.posargs == ["--write"]
+    session.run("python", "protos/generate.py", *([] if write else ["--check"]))
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Check that the generated documents are fresh; ``-- --write`` makes them."""
+    install(session, "dev.txt")
+    write = session.posargs == ["--write"]
+    session.run("python", "-m", "tools.requirements", "--check")
+    session.run("python", "-m", "tools.docs", *([] if write else ["--check"]))
+
+
+@nox.session(python=PYTHONS)
+def tests(session: nox.Session) -> None:
+    """Run the tests on each Python that is installed."""
+    install(session, "test.txt")
+    session.run("python", "-m", "pytest", *session.posargs)
+
+
+@nox.session
+def coverage(session: nox.Session) -> None:
+    """Run the tests once more and ask for 95 % overall, branches included."""
+    install(session, "test.txt")
+    session.run("python", "-m", "pytest", "--cov", "--cov-report=", *session.posargs)
+    session.run("python", "-m", "coverage", "report", "--fail-under=95")
+    policy = ("chips", "dialects", "faults", "injection", "model", "slicing")
+    include = ",".join(f"ascend_agent/{folder}/*" for folder in policy)
+    session.run("python", "-m", "coverage", "report", f"--include={include}", "--fail-under=100")
+
+
+@nox.session
+def wheel(session: nox.Session) -> None:
+    """Build the wheel, install it away from its sources and let it serve a simulated node."""
+    session.env["UV_PYTHON_DOWNLOADS"] = "never"
+    pins = ("-r", "requirements/run.txt", "-r", "requirements/build.txt")
+    session.install("--require-hashes", *pins)
+    with tempfile.TemporaryDirectory() as folder:
+        session.run("hatchling", "build", "-t", "wheel", "-d", folder)
+        (built,) = Path(folder).glob("*.whl")
+        session.install("--no-deps", str(built))
+        with session.chdir(folder):
+            printed = session.run("ascend-agent", "sim", "--for", "5", "--json", silent=True)
+    events = {json.loads(line)["event"] for line in str(printed).splitlines()}
+    session.log("the wheel's simulated node told of: %s", ", ".join(sorted(events)))
+    if not {"registered", "devices"} <= events:
+        session.error("the wheel's simulated node never reached its kubelet")
+
+
+@nox.session
+def fake_dcmi(session: nox.Session) -> None:
+    """Build the fake vendor library: ``nox -s fake_dcmi -- OUTDIR`` makes OUTDIR/libdcmi.so."""
+    install(session, "test.txt")
+    session.run("python", "-m", "tests.fake_dcmi.build", *session.posargs)
+
+
+@nox.session
+def benchmarks(session: nox.Session) -> None:
+    """Run the benchmarks named: ``nox -s benchmarks -- allocate startup``."""
+    install(session, "test.txt")
+    for name in session.posargs:
+        session.run("python", "-m", f"benchmarks.{name}", "--json")
