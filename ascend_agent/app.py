@@ -1,0 +1,336 @@
+"""The composition root: picks driver, dialect, slicing and injection, and wires every flow.
+
+The one place that knows every class. No decision about NPUs is made here.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+
+from ascend_agent import chips
+from ascend_agent.bus import Bus
+from ascend_agent.dialects import plain
+from ascend_agent.driver.health import DriverHealth
+from ascend_agent.driver.inventory import DriverInventory
+from ascend_agent.driver.news import DriverEvents
+from ascend_agent.driver.process import Deadlines, DriverWorker
+from ascend_agent.driver.share import DriverShares
+from ascend_agent.driver.usage import DriverUsage
+from ascend_agent.errors import WiringError
+from ascend_agent.faults.catalog import CATALOG
+from ascend_agent.faults.ledger import HealthRules, Ledger
+from ascend_agent.flows.allocate import Allocate
+from ascend_agent.flows.enable_shares import EnableShares
+from ascend_agent.flows.feed_metrics import FeedMetrics
+from ascend_agent.flows.fold_health import FoldHealth
+from ascend_agent.flows.follow_allocations import FollowAllocations
+from ascend_agent.flows.hold_instance import HoldInstance
+from ascend_agent.flows.log_changes import LogChanges
+from ascend_agent.flows.offers import ResourceOffers
+from ascend_agent.flows.read_health import ReadHealth, ReadPeriods
+from ascend_agent.flows.read_usage import ReadUsage
+from ascend_agent.flows.refresh_devices import RefreshDevices, RefreshPeriods
+from ascend_agent.flows.report_status import StatusReport
+from ascend_agent.flows.serve_resource import ServeResource
+from ascend_agent.flows.subscribe_faults import SubscribeFaults
+from ascend_agent.flows.watch_sockets import WatchSockets
+from ascend_agent.flows.write_cdi_spec import WriteCdiSpec
+from ascend_agent.host.cdi import CdiFile
+from ascend_agent.host.files import LocalHostFiles
+from ascend_agent.host.fsevents import PluginDirectoryWatcher
+from ascend_agent.host.lock import FileInstanceLock
+from ascend_agent.host.numa import SysfsNuma
+from ascend_agent.injection import cdi, devnodes, runtime
+from ascend_agent.interfaces import (
+    HostFiles,
+    Injection,
+    NumaReader,
+    SchedulerDialect,
+    SlicingMode,
+)
+from ascend_agent.kubelet.endpoint import KubeletEndpoint
+from ascend_agent.kubelet.podresources import KubeletPodResources
+from ascend_agent.model.chip import ChipSpec
+from ascend_agent.model.npu import Npu
+from ascend_agent.runtime.clock import Clock
+from ascend_agent.runtime.supervisor import Supervisor, TaskSpec
+from ascend_agent.settings import DriverKind, InjectionWay, Settings
+from ascend_agent.slicing import shared, whole
+from ascend_agent.telemetry.http import HttpServer
+from ascend_agent.telemetry.metrics import Metrics
+
+_USAGE_EVERY_S = 10.0
+_PATIENT_RESCAN_S = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """The two views of the host that a simulated node replaces by its own."""
+
+    files: HostFiles
+    numa: NumaReader
+
+
+class Agent:
+    """One agent, wired and ready to run; make it inside the running loop.
+
+    ``bus`` may be read by whoever shows the agent to people.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        worker_environment: Mapping[str, str],
+        host: HostFiles | None = None,
+        numa: NumaReader | None = None,
+    ) -> None:
+        self._settings = settings
+        self._clock = Clock()
+        self._dialect: SchedulerDialect = plain.DIALECT
+        self._host = Host(
+            files=host or LocalHostFiles(root=settings.host_root),
+            numa=numa or SysfsNuma(),
+        )
+        resources = [self._dialect.resource_of(word) for word in self._dialect.words]
+        self.bus = Bus(resources)
+        self._reregister = self.bus.reregister.claim("app")
+        self._worker = DriverWorker(
+            driver=settings.driver.value,
+            config=_worker_config(settings, worker_environment),
+            state=self.bus.driver.claim("driver-worker"),
+            environment=worker_environment,
+            deadlines=Deadlines(query_s=settings.query_deadline_s),
+        )
+        self._metrics = Metrics()
+        self.report = StatusReport(
+            bus=self.bus, version=version("ascend-agent"), render_metrics=self._metrics.render
+        )
+        self._supervisor = Supervisor(
+            specs=self._tasks(), states=self.bus.tasks.claim("supervisor")
+        )
+
+    async def run(self) -> None:
+        """Run until cancelled, then drain; raises an ExceptionGroup if a vital task is lost."""
+        await self._supervisor.run()
+
+    def reregister(self) -> None:
+        """Re-create every socket and register anew (SIGHUP)."""
+        self._reregister.put((self.bus.reregister.value or 0) + 1)
+
+    def _tasks(self) -> list[TaskSpec]:
+        bus, settings = self.bus, self._settings
+        offers = [self._offers(word) for word in self._dialect.words]
+        tasks = [
+            TaskSpec(name="driver-worker", run=self._worker.run),
+            *self._device_tasks(),
+            TaskSpec(
+                name="hold-instance",
+                run=HoldInstance(
+                    lock=FileInstanceLock(settings.run_dir / "ascend-agent.lock"),
+                    instance=bus.instance.claim("hold-instance"),
+                ).run,
+            ),
+            TaskSpec(
+                name="watch-sockets",
+                run=WatchSockets(
+                    watcher=PluginDirectoryWatcher(
+                        directory=settings.device_plugin_dir,
+                        kubelet_socket=settings.kubelet_socket,
+                    ),
+                    directory=bus.directory.claim("watch-sockets"),
+                ).run,
+            ),
+            *self._serving_tasks(offers),
+            TaskSpec(
+                name="follow-allocations",
+                run=FollowAllocations(
+                    pod_resources=KubeletPodResources(socket=settings.pod_resources_socket),
+                    dialect=self._dialect,
+                    offers=offers,
+                    bus=bus,
+                    allocations=bus.allocations.claim("follow-allocations"),
+                    clock=self._clock,
+                ).run,
+            ),
+            TaskSpec(name="log-changes", run=LogChanges(node=bus.node).run),
+            TaskSpec(name="feed-metrics", run=FeedMetrics(bus=bus, metrics=self._metrics).run),
+        ]
+        if settings.http is not None:
+            server = HttpServer(
+                address=settings.http.host or "", port=settings.http.port, pages=self.report
+            )
+            tasks.append(TaskSpec(name="http", run=server.run))
+        if self._way() is InjectionWay.CDI:
+            tasks.append(TaskSpec(name="write-cdi-spec", run=self._cdi_flow().run))
+        return tasks
+
+    def _device_tasks(self) -> list[TaskSpec]:
+        bus, settings, worker = self.bus, self._settings, self._worker
+        tasks = [
+            TaskSpec(
+                name="subscribe-faults",
+                run=SubscribeFaults(
+                    news=DriverEvents(worker),
+                    inventory=bus.inventory,
+                    faults=bus.faults.claim("subscribe-faults"),
+                    clock=self._clock,
+                ).run,
+            ),
+            TaskSpec(
+                name="refresh-devices",
+                run=RefreshDevices(
+                    reader=DriverInventory(worker),
+                    identify=chips.identify,
+                    place=self._host.numa.read_numa,
+                    driver=bus.driver,
+                    faults=bus.faults,
+                    readings=bus.readings,
+                    inventory=bus.inventory.claim("refresh-devices"),
+                    periods=RefreshPeriods(
+                        rescan_s=settings.rescan_interval_s,
+                        patient_s=_PATIENT_RESCAN_S,
+                        eager_for_s=settings.device_reset_timeout_s,
+                    ),
+                ).run,
+            ),
+            TaskSpec(
+                name="read-health",
+                run=ReadHealth(
+                    health=DriverHealth(worker),
+                    inventory=bus.inventory,
+                    driver=bus.driver,
+                    faults=bus.faults,
+                    readings=bus.readings.claim("read-health"),
+                    periods=ReadPeriods(
+                        with_callbacks_s=settings.health_interval_s,
+                        polled_s=settings.poll_interval_s,
+                    ),
+                    clock=self._clock,
+                ).run,
+            ),
+            TaskSpec(
+                name="fold-health",
+                run=FoldHealth(
+                    bus=bus,
+                    node=bus.node.claim("fold-health"),
+                    ledger=self._ledger(),
+                    clock=self._clock,
+                ).run,
+            ),
+            TaskSpec(
+                name="read-usage",
+                run=ReadUsage(
+                    usage=DriverUsage(worker),
+                    inventory=bus.inventory,
+                    usages=bus.usage.claim("read-usage"),
+                    every_s=_USAGE_EVERY_S,
+                ).run,
+            ),
+        ]
+        if self._mode().needs_device_share:
+            tasks.append(
+                TaskSpec(
+                    name="enable-shares",
+                    run=EnableShares(
+                        share=DriverShares(worker),
+                        inventory=bus.inventory,
+                        faults=bus.faults,
+                        shares=bus.shares.claim("enable-shares"),
+                    ).run,
+                )
+            )
+        return tasks
+
+    def _serving_tasks(self, offers: Sequence[ResourceOffers]) -> list[TaskSpec]:
+        bus, settings = self.bus, self._settings
+        sent = bus.sent.claim("kubelet-endpoints")
+        served = bus.served.claim("allocate")
+        tasks = []
+        for offer in offers:
+            allocator = Allocate(
+                offers=offer,
+                injection=self._injection(),
+                host=self._host.files,
+                node=bus.node,
+                served=served,
+                clock=self._clock,
+                timeout_s=settings.allocate_timeout_s,
+            )
+            endpoint = KubeletEndpoint(
+                plugin_dir=settings.device_plugin_dir,
+                file_name=f"{offer.word}.sock",
+                kubelet_socket=settings.kubelet_socket,
+                resource=offer.resource,
+                allocator=allocator,
+                sent=sent,
+            )
+            flow = ServeResource(
+                offers=offer,
+                endpoint=endpoint,
+                bus=bus,
+                state=bus.serving[offer.resource].claim(f"serve-resource {offer.word}"),
+            )
+            tasks.append(TaskSpec(name=f"serve-resource {offer.word}", run=flow.run))
+        return tasks
+
+    def _offers(self, word: str) -> ResourceOffers:
+        return ResourceOffers(
+            word=word,
+            resource=self._dialect.resource_of(word),
+            dialect=self._dialect,
+            mode=self._mode(),
+            shares=self._settings.shares,
+            share_policy=self._settings.share_policy,
+            spec_of=_spec_of,
+        )
+
+    def _mode(self) -> SlicingMode:
+        return shared.MODE if self._settings.shares > 1 else whole.MODE
+
+    def _ledger(self) -> Ledger:
+        rules = HealthRules(
+            shares_required=self._mode().needs_device_share,
+            driver_grace_ms=round(self._settings.driver_grace_s * 1000),
+        )
+        return Ledger.empty(catalog=CATALOG, rules=rules)
+
+    def _way(self) -> InjectionWay:
+        if self._settings.inject is not InjectionWay.AUTO:
+            return self._settings.inject
+        return InjectionWay.RUNTIME if self._settings.docker_runtime else InjectionWay.DEVICES
+
+    def _injection(self) -> Injection:
+        ways: dict[InjectionWay, Injection] = {
+            InjectionWay.RUNTIME: runtime.INJECTION,
+            InjectionWay.DEVICES: devnodes.INJECTION,
+            InjectionWay.CDI: cdi.INJECTION,
+        }
+        return ways[self._way()]
+
+    def _cdi_flow(self) -> WriteCdiSpec:
+        return WriteCdiSpec(
+            bus=self.bus,
+            host=self._host.files,
+            writer=CdiFile(directory=self._settings.cdi_dir),
+            spec_of=_spec_of,
+        )
+
+
+def _spec_of(npu: Npu) -> ChipSpec:
+    """Return the spec of an inventoried NPU; the inventory holds only recognised chips."""
+    for spec in chips.SPECS:
+        if spec.generation == npu.generation:
+            return spec
+    raise WiringError(f"no chip spec for generation {npu.generation}")
+
+
+def _worker_config(settings: Settings, environment: Mapping[str, str]) -> Mapping[str, object]:
+    if settings.driver is DriverKind.SIMULATED:
+        return settings.simulated.backend_config(time.monotonic_ns())
+    return {
+        "library": str(settings.library) if settings.library else None,
+        "allow_unsafe_library": settings.allow_unsafe_library,
+        "library_path": environment.get("LD_LIBRARY_PATH", ""),
+    }

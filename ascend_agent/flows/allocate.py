@@ -1,0 +1,136 @@
+"""AllocationRequest → dialect → injection → grant; the handler behind the kubelet's Allocate.
+
+Which NPUs is the dialect's decision, what a container wants the injection's; here the host is
+asked what exists, everything has one deadline, and a refusal becomes an error for the pod.
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+from ascend_agent.errors import AllocationError
+from ascend_agent.flows.offers import ResourceOffers
+from ascend_agent.injection.resolve import paths, resolve
+from ascend_agent.interfaces import HostFiles, Injection
+from ascend_agent.model.allocation import (
+    AllocationRequest,
+    Assignment,
+    ContainerGrant,
+    PreferenceRequest,
+    Refused,
+)
+from ascend_agent.model.health import NodeView
+from ascend_agent.model.ids import PhyId, PluginDeviceId
+from ascend_agent.model.kubelet import AllocateServed
+from ascend_agent.model.world import World
+from ascend_agent.runtime.clock import Clock
+from ascend_agent.runtime.latest import Latest
+from ascend_agent.runtime.topic import Publisher
+
+log = logging.getLogger(__name__)
+
+
+class Allocate:
+    """Answers Allocate, GetPreferredAllocation and PreStartContainer for one resource."""
+
+    def __init__(
+        self,
+        *,
+        offers: ResourceOffers,
+        injection: Injection,
+        host: HostFiles,
+        node: Latest[NodeView],
+        served: Publisher[AllocateServed],
+        clock: Clock,
+        timeout_s: float,
+    ) -> None:
+        self._offers = offers
+        self._injection = injection
+        self._host = host
+        self._node = node
+        self._served = served
+        self._clock = clock
+        self._timeout_s = timeout_s
+        self._turn = asyncio.Lock()
+
+    async def allocate(self, requests: Sequence[AllocationRequest]) -> tuple[ContainerGrant, ...]:
+        """Return one grant a container; raises AllocationError, and then nothing was given."""
+        started = asyncio.get_running_loop().time()
+        granted: tuple[ContainerGrant, ...] = ()
+        refusal = "cancelled"
+        try:
+            # One at a time within the deadline (AL-9); the lock is freed on every path (AL-10).
+            async with asyncio.timeout(self._timeout_s), self._turn:
+                granted = tuple([await self._grant(request) for request in requests])
+            refusal = ""
+        except TimeoutError:
+            refusal = (
+                f"no answer within {self._timeout_s:g} s: the host's files did not answer; "
+                "see the agent's log and /status"
+            )
+            raise AllocationError(refusal) from None
+        except AllocationError as error:
+            refusal = str(error)
+            raise
+        finally:
+            self._note(granted, refusal, asyncio.get_running_loop().time() - started)
+        return granted
+
+    async def prefer(
+        self, requests: Sequence[PreferenceRequest]
+    ) -> tuple[tuple[PluginDeviceId, ...], ...]:
+        """Return the ids the kubelet should take, one tuple a container; empty: no wish."""
+        world = self._world()
+        return tuple(self._offers.dialect.prefer(request, world) for request in requests)
+
+    async def check(self, devices: Sequence[PluginDeviceId]) -> None:
+        """Raise AllocationError where one of *devices* is unknown or unhealthy (KL-10)."""
+        request = AllocationRequest(resource=self._offers.resource, devices=tuple(devices))
+        self._assign(request, self._world())
+
+    async def _grant(self, request: AllocationRequest) -> ContainerGrant:
+        world = self._world()
+        assignment = self._assign(request, world)
+        chosen = set(assignment.npus)
+        npus = [
+            (view.npu, self._offers.spec_of(view.npu))
+            for view in world.view.npus
+            if view.npu.phy in chosen
+        ]
+        wants = self._injection.wants(npus, base_mounts=await self._host.base_mounts())
+        wanted = paths(wants)
+        existing = await self._host.existing(wanted) if wanted else frozenset()
+        entries = {want.path: await self._host.entries(want) for want in wants.directories}
+        grant = resolve(wants, existing=existing, entries=entries, npus=assignment.npus)
+        if isinstance(grant, Refused):
+            raise AllocationError(grant.detail)
+        return grant
+
+    def _assign(self, request: AllocationRequest, world: World) -> Assignment:
+        assignment = self._offers.dialect.assign(request, world)
+        if isinstance(assignment, Refused):
+            raise AllocationError(assignment.detail)
+        return assignment
+
+    def _world(self) -> World:
+        view = self._node.value
+        if view is None:
+            raise AllocationError("no device list yet: the driver has not answered; see /status")
+        return self._offers.world(view, self._clock.now())
+
+    def _note(self, granted: tuple[ContainerGrant, ...], refusal: str, took_s: float) -> None:
+        npus: tuple[PhyId, ...] = tuple(npu for grant in granted for npu in grant.npus)
+        facts = {"resource": self._offers.resource, "took_s": round(took_s, 4)}
+        if refusal:
+            log.warning("allocate refused", extra=facts | {"why": refusal})
+        else:
+            log.info("allocated", extra=facts | {"npus": list(npus)})
+        self._served.publish(
+            AllocateServed(
+                resource=self._offers.resource,
+                npus=npus,
+                took_s=took_s,
+                refusal=refusal,
+                at_ms=self._clock.now(),
+            )
+        )

@@ -1,0 +1,92 @@
+"""Inventory → the driver's device-share flag on each NPU, and which NPUs have it.
+
+Only where NPUs are shared. Asked again after each re-enumeration, new worker and reset, since the
+driver forgets the flag (dcmi 6.8); an NPU without it must not be given to two containers.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from types import MappingProxyType
+
+from ascend_agent.errors import DriverError, DriverUnavailableError, LaggedError
+from ascend_agent.interfaces import DeviceShare
+from ascend_agent.model.fault import RESET_FINISHED, FaultEvent, FaultNotice
+from ascend_agent.model.health import ShareStates
+from ascend_agent.model.ids import PhyId
+from ascend_agent.model.npu import Inventory, NpuAddress
+from ascend_agent.runtime.latest import Latest, LatestWriter
+from ascend_agent.runtime.topic import Topic
+from ascend_agent.runtime.wakeup import Wakeup
+
+log = logging.getLogger(__name__)
+
+_RETRY_S = 10.0
+_CHECK_S = 300.0
+
+
+class EnableShares:
+    """Switches sharing on, NPU by NPU, and says where that worked."""
+
+    def __init__(
+        self,
+        *,
+        share: DeviceShare,
+        inventory: Latest[Inventory],
+        faults: Topic[FaultNotice],
+        shares: LatestWriter[ShareStates],
+    ) -> None:
+        self._share = share
+        self._inventory = inventory
+        self._faults = faults
+        self._shares = shares
+        self._enabled: dict[PhyId, bool] = {}
+
+    async def run(self) -> None:
+        """Follow the inventory for ever."""
+        wakeup = Wakeup()
+        notices = self._faults.subscribe(wakeup)
+        self._inventory.attach(wakeup)
+        seen = 0
+        try:
+            while True:
+                inventory = await self._inventory.first()
+                seen = self._inventory.version
+                await self._enable_all(inventory)
+                wait_s = _CHECK_S if all(self._enabled.values()) else _RETRY_S
+                until = asyncio.get_running_loop().time() + wait_s
+                while await wakeup.wait(until):
+                    if _calls_for_another_look(notices.drain) or self._inventory.version != seen:
+                        break
+        finally:
+            notices.close()
+            self._inventory.detach(wakeup)
+
+    async def _enable_all(self, inventory: Inventory) -> None:
+        async with asyncio.TaskGroup() as group:
+            for npu in inventory.npus:
+                if npu.address is not None:
+                    group.create_task(
+                        self._enable(npu.phy, npu.address), name=f"enable-share {npu.phy}"
+                    )
+
+    async def _enable(self, phy: PhyId, address: NpuAddress) -> None:
+        why = "the driver still says off after it was switched on"
+        try:
+            enabled = await self._share.enable_share(address)
+        except DriverUnavailableError:
+            return  # nothing learned: what was confirmed before stands until the worker is back
+        except DriverError as error:
+            enabled, why = False, str(error)
+        if not enabled and self._enabled.get(phy, True):
+            log.warning("device share not enabled", extra={"npu": phy, "why": why})
+        self._enabled[phy] = enabled
+        self._shares.put(ShareStates(enabled=MappingProxyType(dict(self._enabled))))
+
+
+def _calls_for_another_look(drain: Callable[[], list[FaultNotice]]) -> bool:
+    try:
+        notices = drain()
+    except LaggedError:
+        return True
+    return any(not isinstance(n, FaultEvent) or n.code == RESET_FINISHED for n in notices)

@@ -1,0 +1,100 @@
+"""Bus → metrics: copies what is true and counts what happened; decides nothing."""
+
+from collections.abc import Callable, Mapping
+from typing import Protocol, TypeVar
+
+from ascend_agent.bus import Bus
+from ascend_agent.errors import LaggedError
+from ascend_agent.model.health import NodeView
+from ascend_agent.model.ids import PhyId
+from ascend_agent.model.kubelet import AllocateServed, InstanceState, ListSent, ServingState
+from ascend_agent.model.npu import DriverState, Inventory, NpuUsage
+from ascend_agent.model.tasks import TaskState
+from ascend_agent.runtime.latest import Latest
+from ascend_agent.runtime.topic import TopicReader
+from ascend_agent.runtime.wakeup import Wakeup
+
+T = TypeVar("T")
+
+
+class MetricSink(Protocol):
+    """Where measurements go; one method a kind of value on the bus."""
+
+    def record_inventory(self, inventory: Inventory) -> None:
+        """Take over which NPUs there are."""
+
+    def record_view(self, view: NodeView) -> None:
+        """Take over the health of each NPU."""
+
+    def record_sent(self, sent: ListSent) -> None:
+        """Count a list that left, and how long its causes took to get there."""
+
+    def record_served(self, served: AllocateServed) -> None:
+        """Count an Allocate."""
+
+    def record_driver(self, state: DriverState) -> None:
+        """Take over how the driver worker fares."""
+
+    def record_serving(self, state: ServingState) -> None:
+        """Take over how one resource stands with the kubelet."""
+
+    def record_instance(self, state: InstanceState) -> None:
+        """Take over who holds the node lock."""
+
+    def record_tasks(self, tasks: tuple[TaskState, ...]) -> None:
+        """Take over how the supervised tasks fare."""
+
+    def record_usage(self, usage: Mapping[PhyId, NpuUsage]) -> None:
+        """Take over memory and utilisation."""
+
+
+class FeedMetrics:
+    """Follows every channel that has a metric."""
+
+    def __init__(self, *, bus: Bus, metrics: MetricSink) -> None:
+        self._metrics = metrics
+        self._wakeup = Wakeup()
+        # Subscribed from the start: what happens before the first run counts too.
+        self._sent = bus.sent.subscribe(self._wakeup)
+        self._served = bus.served.subscribe(self._wakeup)
+        self._levels: list[Callable[[], None]] = [
+            self._follow(bus.inventory, metrics.record_inventory),
+            self._follow(bus.node, metrics.record_view),
+            self._follow(bus.driver, metrics.record_driver),
+            self._follow(bus.instance, metrics.record_instance),
+            self._follow(bus.tasks, metrics.record_tasks),
+            self._follow(bus.usage, metrics.record_usage),
+            *(self._follow(state, metrics.record_serving) for state in bus.serving.values()),
+        ]
+
+    async def run(self) -> None:
+        """Feed for ever."""
+        while True:
+            for sent in _drained(self._sent):
+                self._metrics.record_sent(sent)
+            for served in _drained(self._served):
+                self._metrics.record_served(served)
+            for level in self._levels:
+                level()
+            await self._wakeup.wait()
+
+    def _follow(self, channel: Latest[T], record: Callable[[T], None]) -> Callable[[], None]:
+        """Return what records *channel*'s value if it changed since it was last recorded."""
+        seen = 0
+
+        def look() -> None:
+            nonlocal seen
+            if channel.version != seen and channel.value is not None:
+                seen = channel.version
+                record(channel.value)
+
+        channel.attach(self._wakeup)
+        return look
+
+
+def _drained(reader: TopicReader[T]) -> list[T]:
+    """Return what came; what was lost is lost: a counter that is too low does no harm."""
+    try:
+        return reader.drain()
+    except LaggedError:
+        return []

@@ -1,0 +1,61 @@
+"""NodeView → what the kubelet is offered of one resource; pure, shared by serving and Allocate.
+
+Both must agree on every id, so both ask here.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ascend_agent.interfaces import SchedulerDialect, SlicingMode
+from ascend_agent.model.allocation import DeviceGroup
+from ascend_agent.model.chip import ChipSpec
+from ascend_agent.model.health import NodeView, NpuView
+from ascend_agent.model.ids import Millis, ResourceName
+from ascend_agent.model.kubelet import Offer
+from ascend_agent.model.npu import Npu
+from ascend_agent.model.world import SharePolicy, World
+
+SpecOf = Callable[[Npu], ChipSpec]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceOffers:
+    """How the NPUs of one device word are cut, named and shown."""
+
+    word: str
+    resource: ResourceName
+    dialect: SchedulerDialect
+    mode: SlicingMode
+    shares: int
+    share_policy: SharePolicy
+    spec_of: SpecOf
+
+    def views(self, view: NodeView) -> tuple[NpuView, ...]:
+        """Return the NPUs of this resource, ordered by physical id."""
+        return tuple(
+            npu
+            for npu in view.npus
+            if self.dialect.word_of(npu.npu, self.spec_of(npu.npu)) == self.word
+        )
+
+    def groups(self, view: NodeView) -> tuple[DeviceGroup, ...]:
+        """Return the kubelet devices, one group an NPU, ordered by physical id."""
+        return self.mode.advertise(self.views(view), word=self.word, shares=self.shares)
+
+    def offer(self, view: NodeView) -> Offer:
+        """Return the list for the kubelet."""
+        return Offer(
+            groups=self.groups(view),
+            generation=view.generation,
+            causes={v.npu.phy: v.cause_ns for v in view.npus if v.cause_ns is not None},
+        )
+
+    def world(self, view: NodeView, now: Millis) -> World:
+        """Return what a decision about this resource may rest on."""
+        return World(
+            view=view,
+            resource=self.resource,
+            groups=self.groups(view),
+            share_policy=self.share_policy,
+            now=now,
+        )

@@ -1,0 +1,249 @@
+"""Driver → Inventory: on start, on a new worker, while cards are missing, slowly as a safety net.
+
+Nothing waits for all: cards that answered within 300 ms are published, the others join as they
+answer. What is offered of an inventory is decided by ``fold_health`` and the dialect.
+"""
+
+import asyncio
+import dataclasses
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ascend_agent.errors import DriverError, DriverUnavailableError, LaggedError
+from ascend_agent.flows.inventory import Identify, Place, Survey, plan_inventory
+from ascend_agent.interfaces import InventoryReader
+from ascend_agent.model.fault import FaultNotice, Resync
+from ascend_agent.model.health import HealthAnswer, HealthReading
+from ascend_agent.model.ids import PhyId
+from ascend_agent.model.npu import (
+    DriverPhase,
+    DriverState,
+    Enumeration,
+    Inventory,
+    NpuAddress,
+    NpuIdentity,
+    UnreadCard,
+)
+from ascend_agent.runtime.latest import Latest, LatestWriter
+from ascend_agent.runtime.topic import Topic
+from ascend_agent.runtime.wakeup import Wakeup
+
+log = logging.getLogger(__name__)
+
+_GATHER_S = 0.3
+_MISSING_S = (2.0, 4.0, 8.0, 10.0)
+_SILENT_S = (10.0, 30.0, 60.0)
+_NOT_YET = "has not answered yet"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefreshPeriods:
+    """Seconds: between two looks when all is well, after giving up on missing cards, and how long
+    missing cards are looked for eagerly (``deviceResetTimeout``).
+    """
+
+    rescan_s: float
+    patient_s: float
+    eager_for_s: float
+
+
+class RefreshDevices:
+    """Keeps the inventory true."""
+
+    def __init__(
+        self,
+        *,
+        reader: InventoryReader,
+        identify: Identify,
+        place: Place,
+        driver: Latest[DriverState],
+        faults: Topic[FaultNotice],
+        readings: Topic[HealthReading],
+        inventory: LatestWriter[Inventory],
+        periods: RefreshPeriods,
+    ) -> None:
+        self._reader = reader
+        self._identify = identify
+        self._place = place
+        self._driver = driver
+        self._faults = faults
+        self._readings = readings
+        self._writer = inventory
+        self._periods = periods
+        self._inventory: Inventory | None = None
+        self._trouble = ""
+        self._incomplete_since: float | None = None
+        self._attempt = 0
+        self._lost: set[PhyId] = set()
+
+    async def run(self) -> None:
+        """Look for ever."""
+        wakeup = Wakeup()
+        notices = self._faults.subscribe(wakeup)
+        readings = self._readings.subscribe(wakeup)
+        self._driver.attach(wakeup)
+        reinitialise = False
+        try:
+            while True:
+                await self._ready(wakeup)
+                await self._look(reinitialise=reinitialise)
+                until = asyncio.get_running_loop().time() + self._pause_s()
+                reinitialise = True
+                while await wakeup.wait(until):
+                    if self._lost_continuity(notices.drain):
+                        # A new worker has initialised the library already.
+                        reinitialise = False
+                        break
+                    if self._hear(readings.drain):
+                        self._note_incomplete(incomplete=True)
+                        until = min(until, asyncio.get_running_loop().time() + self._pause_s())
+        finally:
+            notices.close()
+            readings.close()
+            self._driver.detach(wakeup)
+
+    async def _ready(self, wakeup: Wakeup) -> None:
+        while (state := self._driver.value) is None or state.phase is not DriverPhase.READY:
+            await wakeup.wait()
+
+    async def _look(self, *, reinitialise: bool) -> None:
+        try:
+            enumeration = await self._reader.enumerate(reinitialise=reinitialise)
+        except (DriverError, DriverUnavailableError) as error:
+            self._report(str(error))
+            self._note_incomplete(incomplete=True)
+            return
+        self._report("")
+        async with asyncio.TaskGroup() as group:
+            asked = {
+                group.create_task(self._identity(address), name=f"identify {address.lane}"): address
+                for address in enumeration.addresses
+            }
+            pending = set(asked)
+            if pending:
+                _, pending = await asyncio.wait(pending, timeout=_GATHER_S)
+            self._publish(enumeration, asked)
+            while pending:
+                _, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+                self._publish(enumeration, asked)
+
+    async def _identity(self, address: NpuAddress) -> NpuIdentity | UnreadCard:
+        try:
+            return await self._reader.read_identity(address)
+        except (DriverError, DriverUnavailableError) as error:
+            return UnreadCard(address=address, reason=str(error))
+
+    def _publish(
+        self,
+        enumeration: Enumeration,
+        asked: dict[asyncio.Task[NpuIdentity | UnreadCard], NpuAddress],
+    ) -> None:
+        answers = [
+            task.result() if task.done() else UnreadCard(address=address, reason=_NOT_YET)
+            for task, address in asked.items()
+        ]
+        known = {npu.phy: npu for npu in self._inventory.npus} if self._inventory else {}
+        planned = plan_inventory(
+            Survey(
+                enumeration=enumeration,
+                identities=tuple(a for a in answers if isinstance(a, NpuIdentity)),
+                unread=tuple(a for a in answers if isinstance(a, UnreadCard)),
+            ),
+            known=known,
+            identify=self._identify,
+            place=self._place,
+        )
+        generation = self._inventory.generation if self._inventory else 0
+        if self._inventory != dataclasses.replace(planned, generation=generation):
+            planned = dataclasses.replace(planned, generation=generation + 1)
+            self._log_changes(planned)
+            self._inventory = planned
+            self._writer.put(planned)
+        self._note_incomplete(
+            incomplete=not planned.npus
+            or planned.lost_cards > 0
+            or bool(enumeration.unreadable)
+            or any(npu.address is None for npu in planned.npus)
+            or bool(self._lost)
+        )
+
+    def _note_incomplete(self, *, incomplete: bool) -> None:
+        if not incomplete:
+            self._incomplete_since = None
+        elif self._incomplete_since is None:
+            self._incomplete_since = asyncio.get_running_loop().time()
+            self._attempt = 0
+
+    def _pause_s(self) -> float:
+        """Return how long until the next look: soon while cards are missing, else slowly."""
+        attempt = self._attempt
+        self._attempt += 1
+        if self._incomplete_since is not None:
+            missing_s = asyncio.get_running_loop().time() - self._incomplete_since
+            if missing_s < self._periods.eager_for_s:
+                return _MISSING_S[min(attempt, len(_MISSING_S) - 1)]
+            return self._periods.patient_s
+        if not self._silent():
+            self._attempt = 0
+        elif attempt < len(_SILENT_S):
+            # Looking past a silent card costs a second worker; a deadlock that only the old
+            # process has is worth some tries.
+            return _SILENT_S[attempt]
+        return self._periods.rescan_s
+
+    def _silent(self) -> bool:
+        state = self._driver.value
+        parked = bool(state and state.parked_lanes)
+        return parked or bool(self._inventory and self._inventory.unread)
+
+    def _lost_continuity(self, drain: Callable[[], list[FaultNotice]]) -> bool:
+        try:
+            return any(isinstance(notice, Resync) and notice.npu is None for notice in drain())
+        except LaggedError:
+            # Fault events were lost, not devices: the readings repair that.
+            return False
+
+    def _hear(self, drain: Callable[[], list[HealthReading]]) -> bool:
+        """Note which NPUs the driver has lost; return whether the first one just was."""
+        had = bool(self._lost)
+        try:
+            readings = drain()
+        except LaggedError:
+            return False  # the next round of readings says the same again
+        for reading in readings:
+            if isinstance(reading.outcome, HealthAnswer):
+                (self._lost.add if reading.outcome.lost else self._lost.discard)(reading.npu)
+        return bool(self._lost) and not had
+
+    def _report(self, trouble: str) -> None:
+        if trouble and trouble != self._trouble:
+            log.warning("device list not readable", extra={"why": trouble})
+        elif self._trouble and not trouble:
+            log.info("device list readable again")
+        self._trouble = trouble
+
+    def _log_changes(self, new: Inventory) -> None:
+        old = self._inventory
+        before = {npu.phy: npu for npu in old.npus} if old else {}
+        for npu in new.npus:
+            facts = {"npu": npu.phy, "chip": npu.identity.chip.chip_name, "die": npu.identity.die}
+            last = before.get(npu.phy)
+            if last is None:
+                log.info("npu found", extra=facts)
+            elif npu.address is None and last.address is not None:
+                log.warning("npu no longer listed by the driver", extra=facts)
+            elif npu.address is not None and last.address is None:
+                log.info("npu listed again", extra=facts)
+        for chip in set(new.unknown) - set(old.unknown if old else ()):
+            log.warning("chip not recognised", extra={"npu": chip.phy, "chip": chip.chip.chip_name})
+        reasons = {card.reason for card in old.unread} if old else set()
+        for card in new.unread:
+            if card.reason not in reasons and card.reason != _NOT_YET:
+                log.warning(
+                    "card not readable", extra={"lane": card.address.lane, "why": card.reason}
+                )
+        if new.lost_cards > (old.lost_cards if old else 0):
+            log.warning("cards missing", extra={"missed": new.lost_cards})
+        if not new.npus and (old is None or old.npus):
+            log.warning("no npu found", extra={"unknown": len(new.unknown)})

@@ -1,0 +1,245 @@
+"""Bus → what people and probes are told: readiness with its reason, and the whole state as JSON.
+
+Reads only what is true now; nothing is asked of driver or kubelet, so a hung card can't hang a
+probe.
+"""
+
+from collections.abc import Callable, Sequence
+from html import escape
+
+from ascend_agent.bus import Bus
+from ascend_agent.model.allocation import Holder
+from ascend_agent.model.fault import format_fault_code
+from ascend_agent.model.health import NpuView
+from ascend_agent.model.ids import PhyId
+from ascend_agent.model.kubelet import InstancePhase, ServingPhase
+from ascend_agent.model.npu import DriverPhase, Npu
+
+JsonObject = dict[str, object]
+
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>ascend-agent</title>
+<style>body{{font-family:sans-serif}}td,th{{padding:.2em .8em;text-align:left}}</style></head>
+<body><h1>ascend-agent {version}</h1><p><b>{ready}</b>: {why}</p><ul>{resources}</ul>
+<table><tr><th>NPU</th><th>chip</th><th>die</th><th>bus</th><th>health</th><th>reasons</th>
+<th>faults</th><th>held by</th></tr>{rows}</table>
+<p><a href="/status">status</a> <a href="/metrics">metrics</a> <a href="/readyz">readyz</a>
+<a href="/healthz">healthz</a></p></body></html>
+"""
+
+_OFTEN = 3
+"""A task down after so many restarts is more than a hiccup."""
+
+
+class StatusReport:
+    """Answers health and readiness questions and describes the agent."""
+
+    def __init__(self, *, bus: Bus, version: str, render_metrics: Callable[[], bytes]) -> None:
+        self._bus = bus
+        self._version = version
+        self._render_metrics = render_metrics
+
+    def metrics(self) -> bytes:
+        """Return the metrics in Prometheus' text format."""
+        return self._render_metrics()
+
+    def index(self) -> str:
+        """Return the page for people, HTML: every NPU with its health, and what is not well."""
+        ready, why = self.readyz()
+        view = self._bus.node.value
+        rows = "".join(_row(npu, self._holders(npu.npu.phy)) for npu in view.npus) if view else ""
+        resources = "".join(
+            f"<li>{escape(state.resource)}: {state.phase.value} {escape(state.detail)}</li>"
+            for channel in self._bus.serving.values()
+            if (state := channel.value) is not None and state.phase is not ServingPhase.WAITING
+        )
+        return _PAGE.format(
+            version=escape(self._version),
+            ready="ready" if ready else "not ready",
+            why=escape(why),
+            resources=resources,
+            rows=rows,
+        )
+
+    def healthz(self) -> tuple[bool, str]:
+        """Return whether the agent's own tasks run; a sick NPU is no reason to restart it."""
+        down = [
+            f"{task.name}: {task.failure}"
+            for task in self._bus.tasks.value or ()
+            if not task.running and task.restarts >= _OFTEN
+        ]
+        return (not down, "; ".join(down) or "ok")
+
+    def readyz(self) -> tuple[bool, str]:
+        """Return whether this node's NPUs are offered, and if not, everything that is in the way."""
+        reasons = [*self._driver_reasons(), *self._serving_reasons()]
+        return (not reasons, "; ".join(reasons) or "ok")
+
+    def status(self) -> JsonObject:
+        """Return the whole state as one JSON object; times are milliseconds since the epoch."""
+        ready, why = self.readyz()
+        view = self._bus.node.value
+        inventory = self._bus.inventory.value
+        return {
+            "version": self._version,
+            "ready": ready,
+            "why": why,
+            "driver": self._driver(),
+            "generation": view.generation if view else 0,
+            "npus": [self._npu(npu) for npu in view.npus] if view else [],
+            "cards": {
+                "lost": inventory.lost_cards if inventory else 0,
+                "unread": [
+                    {"lane": card.address.lane, "why": card.reason}
+                    for card in (inventory.unread if inventory else ())
+                ],
+                "unknown": [
+                    {"npu": chip.phy, "chip": chip.chip.chip_name}
+                    for chip in (inventory.unknown if inventory else ())
+                ],
+            },
+            "resources": self._resources(),
+            "instance": self._instance(),
+            "tasks": [
+                {
+                    "name": task.name,
+                    "running": task.running,
+                    "restarts": task.restarts,
+                    "failure": task.failure,
+                }
+                for task in self._bus.tasks.value or ()
+            ],
+        }
+
+    def _driver_reasons(self) -> list[str]:
+        state = self._bus.driver.value
+        if state is None or state.phase is not DriverPhase.READY:
+            return [f"driver: {state.detail if state and state.detail else 'starting'}"]
+        view = self._bus.node.value
+        if view is None:
+            return ["driver: npus have not been read yet"]
+        if not view.npus:
+            return ["driver: lists no npu that can be offered"]
+        return []
+
+    def _serving_reasons(self) -> list[str]:
+        instance = self._bus.instance.value
+        if instance is not None and instance.phase is InstancePhase.WAITING:
+            return [f"another instance serves this node: {instance.holder}"]
+        reasons = []
+        offered = False
+        for resource, channel in self._bus.serving.items():
+            state = channel.value
+            if state is None or state.phase is ServingPhase.WAITING:
+                continue
+            offered = True
+            if state.phase is not ServingPhase.STREAMING:
+                reasons.append(f"{resource}: {state.detail or 'the kubelet opened no stream yet'}")
+        directory = self._bus.directory.value
+        if not offered and (trouble := directory.trouble if directory else ""):
+            reasons.append(f"device-plugin directory: {trouble}")
+        elif not offered:
+            reasons.append("no resource is served yet")
+        return reasons
+
+    def _driver(self) -> JsonObject:
+        state = self._bus.driver.value
+        if state is None:
+            return {"phase": DriverPhase.STARTING.value}
+        return {
+            "phase": state.phase.value,
+            "detail": state.detail,
+            "api": state.api.value if state.api else None,
+            "library": state.library,
+            "dcmi_version": state.dcmi_version,
+            "driver_version": state.driver_version,
+            "callbacks": state.callbacks,
+            "starts": state.starts,
+            "parked_lanes": list(state.parked_lanes),
+        }
+
+    def _resources(self) -> list[JsonObject]:
+        return [
+            {
+                "resource": resource,
+                "phase": state.phase.value,
+                "detail": state.detail,
+                "registrations": state.registrations,
+                "streams": state.streams,
+            }
+            for resource, channel in self._bus.serving.items()
+            if (state := channel.value) is not None
+        ]
+
+    def _instance(self) -> JsonObject:
+        state = self._bus.instance.value
+        if state is None:
+            return {"phase": InstancePhase.WAITING.value}
+        return {"phase": state.phase.value, "holder": state.holder}
+
+    def _npu(self, view: NpuView) -> JsonObject:
+        usage = (self._bus.usage.value or {}).get(view.npu.phy)
+        return describe_npu(view.npu) | {
+            "state": view.state.value,
+            "healthy": view.healthy,
+            "since_ms": view.since_ms,
+            "reasons": [reason.value for reason in view.reasons],
+            "dcmi_health": view.health,
+            "faults": [
+                {
+                    "code": format_fault_code(fault.code),
+                    "level": fault.level.value,
+                    "isolates": fault.isolates,
+                    "since_ms": fault.since_ms,
+                }
+                for fault in view.faults
+            ],
+            "memory_used_mib": usage.memory_used_mib if usage else None,
+            "ai_core_percent": usage.ai_core_percent if usage else None,
+            "holders": [describe_holder(holder) for holder in self._holders(view.npu.phy)],
+        }
+
+    def _holders(self, phy: PhyId) -> Sequence[Holder]:
+        allocations = self._bus.allocations.value
+        return allocations.holders.get(phy, ()) if allocations else ()
+
+
+def _row(view: NpuView, holders: Sequence[Holder]) -> str:
+    faults = ", ".join(f"{format_fault_code(f.code)} ({f.level.value})" for f in view.faults)
+    reasons = ", ".join(reason.value for reason in view.reasons)
+    cells = (
+        str(view.npu.phy),
+        view.npu.identity.chip.chip_name,
+        view.npu.identity.die or "",
+        view.npu.identity.bus or "",
+        view.state.value,
+        reasons,
+        faults,
+        ", ".join(describe_holder(holder) for holder in holders),
+    )
+    return "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
+
+
+def describe_npu(npu: Npu) -> JsonObject:
+    """Return the identity of one NPU; every id a person may meet elsewhere is in it (OB-3)."""
+    identity, address = npu.identity, npu.address
+    return {
+        "npu": npu.phy,
+        "logic": address.logic if address else None,
+        "card": address.card if address else identity.address.card,
+        "slot": address.slot if address else identity.address.slot,
+        "die": identity.die,
+        "bus": identity.bus,
+        "chip": identity.chip.chip_name,
+        "generation": npu.generation,
+        "product": identity.chip.product,
+        "memory_mib": identity.memory_mib,
+        "ai_cores": identity.ai_cores,
+        "numa": npu.numa,
+        "link_group": npu.link_group,
+    }
+
+
+def describe_holder(holder: Holder) -> str:
+    """Return *holder* as ``namespace/pod/container``."""
+    return f"{holder.namespace}/{holder.pod}/{holder.container}"
