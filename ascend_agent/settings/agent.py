@@ -155,6 +155,7 @@ class Settings(BaseModel):
         description="the kubelet's registration socket",
     )
     pod_resources_socket: SocketPath = Field(
+        validate_default=True,
         default_factory=lambda given: given["kubelet_dir"] / "pod-resources" / "kubelet.sock",
         description="the kubelet's pod-resources socket",
     )

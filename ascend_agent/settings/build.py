@@ -8,6 +8,7 @@ from ascend_agent.settings.agent import DriverKind, Settings
 from ascend_agent.settings.problems import Problem, describe
 
 _KNOWN = {"": tuple(Settings.model_fields)}
+_NOT_ASKED = frozenset({"", "none", "false", "no", "off", "0"})
 _OF_THE_LIBRARY = ("library", "allow_unsafe_library")
 
 
@@ -25,16 +26,14 @@ def build_settings(given: Mapping[str, object]) -> Settings | tuple[Problem, ...
 
 
 def _contradictions(given: Mapping[str, object]) -> Sequence[Problem]:
-    simulated = given.get("driver") == DriverKind.SIMULATED
-    if not simulated:
-        wrong = [name for name in ("simulated",) if name in given]
-        return [
-            _clash(name, "belongs to --driver simulated; add that or remove it") for name in wrong
-        ]
+    if given.get("driver") != DriverKind.SIMULATED:
+        if "simulated" not in given:
+            return ()
+        return (_clash("simulated", "belongs to --driver simulated; add that or remove it"),)
     return [
         _clash(name, "has no meaning with --driver simulated; remove one of the two")
         for name in _OF_THE_LIBRARY
-        if given.get(name)
+        if str(given.get(name, "")).lower() not in _NOT_ASKED
     ]
 
 

@@ -1,0 +1,118 @@
+"""What was given → settings, or every violation, each under the name its user knows.
+
+The sources are merged before this; here the models judge the values.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ascend_agent.cli.arguments import Arguments, Given, option_of
+from ascend_agent.cli.options import Command
+from ascend_agent.errors import ConfigError
+from ascend_agent.settings import DriverKind, Problem, Settings, build_settings
+
+_OF_THE_NODE = ("chip", "npus", "seed")
+_LONGEST_SHOW_S = 7 * 86400.0
+_YES = frozenset({"1", "true", "yes", "on"})
+_NO = frozenset({"0", "false", "no", "off"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Show:
+    """How ``sim`` and ``devices`` present what they see; ``for_s`` None: until it is over."""
+
+    for_s: float | None
+    as_json: bool
+    has_scenario: bool
+
+
+def compose(arguments: Arguments) -> tuple[Settings, Show]:
+    """Return the settings of one command.
+
+    Raises:
+        ConfigError: one line a violation, those found while parsing included.
+
+    """
+    problems = list(arguments.problems)
+    given = dict(arguments.given)
+    show = Show(
+        for_s=_take_seconds(given, problems),
+        as_json=_take_switch(given, "as_json", problems),
+        has_scenario="scenario" in given,
+    )
+    values: dict[str, object] = {}
+    if arguments.command is Command.SIM:
+        values["driver"] = DriverKind.SIMULATED
+    if node := _take_node(given, problems):
+        values["simulated"] = node
+    values |= {sets: one.value for sets, one in given.items()}
+    built = build_settings(values)
+    if not isinstance(built, Settings):
+        problems += [_text(problem, arguments.given) for problem in built]
+    elif not problems:
+        return built, show
+    raise ConfigError("\n".join(problems))
+
+
+def _take_node(given: dict[str, Given], problems: list[str]) -> Mapping[str, object]:
+    """Return the simulated node from its options; a scenario file is read, flags win over it."""
+    flags = {name: given.pop(name).value for name in _OF_THE_NODE if name in given}
+    scenario = given.pop("scenario", None)
+    if scenario is None:
+        return flags
+    from ascend_agent.settings.scenario import load_scenario  # noqa: PLC0415 -- brings YAML
+
+    try:
+        return dict(load_scenario(Path(scenario.value), **flags))
+    except ConfigError as error:
+        problems += str(error).splitlines()
+        return flags
+
+
+def _take_seconds(given: dict[str, Given], problems: list[str]) -> float | None:
+    one = given.pop("for_s", None)
+    if one is None:
+        return None
+    try:
+        seconds = float(one.value)
+    except ValueError:
+        seconds = -1.0
+    if 0 < seconds <= _LONGEST_SHOW_S:
+        return seconds
+    problems.append(
+        f"{one.name}: {one.value[:80]!r} is no time; give seconds, more than 0, up to a week"
+    )
+    return None
+
+
+def _take_switch(given: dict[str, Given], sets: str, problems: list[str]) -> bool:
+    one = given.pop(sets, None)
+    if one is None or one.value.lower() in _NO:
+        return False
+    if one.value.lower() in _YES:
+        return True
+    problems.append(f"{one.name}: {one.value[:80]!r} is neither true nor false; give one of them")
+    return False
+
+
+def _text(problem: Problem, given: Mapping[str, Given]) -> str:
+    return problem.text(_name(problem.where, given))
+
+
+def _name(where: Sequence[str | int], given: Mapping[str, Given]) -> str:
+    """Return the name under which the user gave the setting at *where*."""
+    match where:
+        case ("simulated",):
+            return ", ".join(
+                given[name].name for name in (*_OF_THE_NODE, "scenario") if name in given
+            )
+        case ("simulated", str(field), *rest) if field in given or not rest:
+            return _name((field,), given)
+        case (str(field), *_) if field in given:
+            return given[field].name
+        case (str(field), *_):
+            option = option_of(field)
+            return option.flag if option else field
+        case _:
+            return ".".join(str(part) for part in where)

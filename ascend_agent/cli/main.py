@@ -1,0 +1,66 @@
+"""Picks the command, and turns every way to end into an exit code and one clear text.
+
+Commands are imported when chosen: ``--help``, ``version`` and mistakes answer at once.
+"""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+
+from ascend_agent.cli.arguments import Arguments, UsageError, parse
+from ascend_agent.cli.options import Command
+from ascend_agent.errors import ConfigError
+
+EXIT_OK = 0
+EXIT_FAILED = 1
+EXIT_CONFIGURATION = 2
+EXIT_INTERRUPTED = 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return the exit code."""
+    environment = dict(os.environ)  # noqa: TID251 -- the one place that reads it
+    try:
+        arguments = parse(sys.argv[1:] if argv is None else argv, environment)
+        return _perform(arguments, environment)
+    except (UsageError, ConfigError) as error:
+        return _refuse(str(error).splitlines())
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # Our reader has seen enough. Nothing must be flushed into the pipe at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_OK
+
+
+def _perform(arguments: Arguments, environment: Mapping[str, str]) -> int:
+    if arguments.command is Command.VERSION:
+        return _print_version()
+    from ascend_agent.cli import commands  # noqa: PLC0415 -- brings the settings' models
+    from ascend_agent.cli.compose import compose  # noqa: PLC0415 -- the same
+
+    settings, show = compose(arguments)
+    match arguments.command:
+        case Command.RUN:
+            return commands.run(settings, environment, arguments.warnings)
+        case Command.SIM:
+            return commands.simulate(settings, show, environment, arguments.warnings)
+        case Command.DEVICES:
+            return commands.devices(settings, show, environment, arguments.warnings)
+
+
+def _print_version() -> int:
+    from importlib import metadata  # noqa: PLC0415 -- costs more than the rest of this command
+
+    try:
+        version = metadata.version("ascend-agent")
+    except metadata.PackageNotFoundError:
+        version = "(not installed as a package)"
+    print(f"ascend-agent {version}")  # noqa: T201 -- the command's answer
+    return EXIT_OK
+
+
+def _refuse(problems: Sequence[str]) -> int:
+    head = "can't start" if len(problems) == 1 else f"can't start, {len(problems)} problems"
+    print(f"ascend-agent: {head}", *(f"  {text}" for text in problems), sep="\n", file=sys.stderr)  # noqa: T201 -- no logging without settings
+    return EXIT_CONFIGURATION

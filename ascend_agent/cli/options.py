@@ -1,0 +1,118 @@
+"""The agent's own options: a name, what it sets, and the commands that know it.
+
+Values stay text here; ``settings`` types and checks them, so that a flag, a variable and a file
+are judged alike.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+
+
+class Command(StrEnum):
+    """What the program can be asked to do."""
+
+    RUN = "run"
+    SIM = "sim"
+    DEVICES = "devices"
+    VERSION = "version"
+
+
+COMMANDS: Mapping[Command, str] = MappingProxyType(
+    {
+        Command.RUN: "serve this node's NPUs to the kubelet until SIGTERM",
+        Command.SIM: "play a simulated node with an embedded kubelet, and show it",
+        Command.DEVICES: "list the NPUs of this node, once",
+        Command.VERSION: "print the version",
+    }
+)
+
+_RUN = frozenset({Command.RUN})
+_SIM = frozenset({Command.SIM})
+_SERVING = frozenset({Command.RUN, Command.SIM})
+_READING = frozenset({Command.RUN, Command.DEVICES})
+_ALL = frozenset({Command.RUN, Command.SIM, Command.DEVICES})
+_SHOWING = frozenset({Command.SIM, Command.DEVICES})
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option; ``sets`` is the field of ``Settings``, or of the command where it has no such.
+
+    ``metavar`` None marks a switch: ``--name``, ``--name=true`` or ``--name=false``.
+    """
+
+    name: str
+    sets: str
+    commands: frozenset[Command]
+    metavar: str | None
+    help: str
+
+    @property
+    def flag(self) -> str:
+        """The option as typed."""
+        return f"--{self.name}"
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that sets the same; the flag wins over it."""
+        return f"ASCEND_AGENT_{self.name.upper().replace('-', '_')}"
+
+
+OPTIONS: tuple[Option, ...] = (
+    Option("driver", "driver", _READING, "dcmi|simulated", "vendor library, or simulated node"),
+    Option("library", "library", _READING, "PATH", "libdcmi.so to load; searched for by default"),
+    Option(
+        "allow-unsafe-library",
+        "allow_unsafe_library",
+        _READING,
+        None,
+        "load a library that others than root can write",
+    ),
+    Option("chip", "chip", _ALL, "NAME", "chip of the simulated node (default 910B3)"),
+    Option("npus", "npus", _ALL, "N", "number of simulated NPUs (default: usual for the chip)"),
+    Option("seed", "seed", _ALL, "N", "makes simulated serials and readings differ"),
+    Option("scenario", "scenario", _ALL, "FILE", "what happens to the simulated node (YAML)"),
+    Option("kubelet-dir", "kubelet_dir", _RUN, "DIR", "the kubelet's --root-dir"),
+    Option("device-plugin-dir", "device_plugin_dir", _RUN, "DIR", "directory of plugin sockets"),
+    Option("kubelet-socket", "kubelet_socket", _RUN, "PATH", "the kubelet's registration socket"),
+    Option(
+        "pod-resources-socket",
+        "pod_resources_socket",
+        _RUN,
+        "PATH",
+        "the kubelet's pod-resources socket",
+    ),
+    Option("run-dir", "run_dir", _RUN, "DIR", "directory of the node lock"),
+    Option("host-root", "host_root", _RUN, "DIR", "where the host's file system is mounted"),
+    Option("node-name", "node_name", _RUN, "NAME", "name of the own Node object"),
+    Option("shares", "shares", _SERVING, "1..100", "kubelet devices an NPU (default 1)"),
+    Option("share-policy", "share_policy", _SERVING, "spread|pack", "how shares are handed out"),
+    Option(
+        "inject",
+        "inject",
+        _SERVING,
+        "runtime|devices|cdi|auto",
+        "how NPUs get into a container (default auto)",
+    ),
+    Option("cdi-dir", "cdi_dir", _RUN, "DIR", "directory of the CDI specification"),
+    Option("http", "http", _SERVING, "ADDR:PORT", "serve /metrics, /healthz, /readyz, /status"),
+    Option("health-interval", "health_interval_s", _RUN, "S", "seconds between health readings"),
+    Option("poll-interval", "poll_interval_s", _RUN, "S", "the same without fault callbacks"),
+    Option("rescan-interval", "rescan_interval_s", _RUN, "S", "seconds between looks for cards"),
+    Option(
+        "device-reset-timeout",
+        "device_reset_timeout_s",
+        _RUN,
+        "S",
+        "seconds to wait for missing cards at start",
+    ),
+    Option("driver-grace", "driver_grace_s", _RUN, "S", "seconds devices outlive the driver"),
+    Option("query-deadline", "query_deadline_s", _READING, "S", "deadline of a driver query"),
+    Option("allocate-timeout", "allocate_timeout_s", _RUN, "S", "deadline of one Allocate"),
+    Option("log-level", "log_level", _ALL, "LEVEL", "debug, info, warning, error or critical"),
+    Option("log-style", "log_style", _ALL, "json|console", "form of the log lines"),
+    Option("for", "for_s", _SIM, "SECONDS", "end by itself after this time"),
+    Option("json", "as_json", _SHOWING, None, "print JSON instead of a table"),
+)
