@@ -55,12 +55,26 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeWant:
-    """A device node a container should get; mandatory ones must exist on the host."""
+    """A device node a container should get; mandatory ones must exist on the host.
+
+    ``alternative`` is a host node that is handed in instead of ``host_path`` wherever it exists.
+    """
 
     host_path: str
     container_path: str
     mandatory: bool
     permissions: str = "rw"
+    alternative: str | None = None
+
+
+def mandatory_node(path: str, *, alternative: str | None = None) -> NodeWant:
+    """Return the want for a node under its host name that must exist."""
+    return NodeWant(host_path=path, container_path=path, mandatory=True, alternative=alternative)
+
+
+def optional_nodes(*paths: str) -> tuple[NodeWant, ...]:
+    """Return wants for nodes under their host names, each handed in only if it exists."""
+    return tuple(NodeWant(host_path=path, container_path=path, mandatory=False) for path in paths)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,9 @@ class ChipSpec:
     ``word`` is the device word of the MindCluster names (``Ascend910`` of ``Ascend910-3``).
     Specs are tried by ``precedence``, lowest first, until one's ``recognises`` says yes.
     ``link_group`` numbers the HCCS group of an NPU, given how many NPUs of this generation the
-    node has. ``common_nodes`` are wanted once a container, besides ``/dev/davinci<phy>``.
+    node has. ``common_nodes`` are wanted once a container, besides ``/dev/davinci<phy>``;
+    ``product_nodes`` are further ones of single products, by the driver's product type.
+    ``runtime_envs`` is what the vendor's container runtime must be told besides the ids.
     """
 
     generation: str
@@ -33,4 +35,5 @@ class ChipSpec:
     visible_ids: VisibleIds
     common_nodes: tuple[NodeWant, ...]
     directories: tuple[DirectoryWant, ...] = ()
-    envs: Mapping[str, str] = field(default_factory=dict)
+    product_nodes: Mapping[str, tuple[NodeWant, ...]] = field(default_factory=dict)
+    runtime_envs: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,34 @@
+"""Ascend 950 (A5): addressed by logic id alone, linked over UB instead of HCCS."""
+
+from typing import Final
+
+from ascend_agent.model.allocation import DirectoryWant, mandatory_node, optional_nodes
+from ascend_agent.model.chip import ChipSpec, VisibleIds
+from ascend_agent.model.npu import ChipIdentity, NpuIdentity
+
+_LONGEST_NAME = 32
+
+
+def _recognises(chip: ChipIdentity) -> bool:
+    return chip.chip_name.startswith("Ascend950") and len(chip.chip_name) <= _LONGEST_NAME
+
+
+def _link_group(npu: NpuIdentity, count: int) -> int:  # noqa: ARG001 -- the seam's signature
+    return npu.phy
+
+
+SPEC: Final = ChipSpec(
+    generation="950",
+    word="npu",
+    precedence=20,
+    recognises=_recognises,
+    link_group=_link_group,
+    # The vendor's container runtime is handed logic ids for this generation.
+    visible_ids=VisibleIds.LOGIC,
+    # The vendor's container runtime hands in neither devmm_svm nor dvpp_cmdlist here.
+    common_nodes=(
+        mandatory_node("/dev/davinci_manager"),
+        *optional_nodes("/dev/hisi_hdc"),
+    ),
+    directories=(DirectoryWant(path="/dev/uburma"), DirectoryWant(path="/dev/ummu")),
+)
