@@ -5,7 +5,8 @@ AgentError
 ├── WiringError · LaggedError · TaskEndedError · RestartBudgetSpentError
 ├── DriverError(call, code, npu)     DriverUnavailableError · DriverBusyError · NotSupportedError ·
 │                                    NpuLostError · NpuUnresponsiveError
-├── KubeletError                     RegistrationRefusedError · KubeletGoneError
+├── KubeletError                     RegistrationRefusedError · KubeletGoneError · KubeletBusyError
+│                                    BadMessageError: OversizeMessageError
 └── AllocationError                  raised in flows/allocate alone; becomes a gRPC status
 
 A type says what the catcher does: retry, treat as absent, turn into a fault, give up.
@@ -89,6 +90,18 @@ class RegistrationRefusedError(KubeletError):
 
 class KubeletGoneError(KubeletError):
     """Nobody answers on the kubelet's socket."""
+
+
+class KubeletBusyError(KubeletError):
+    """The kubelet limits how often we may ask (ResourceExhausted); ask again later."""
+
+
+class BadMessageError(KubeletError):
+    """A message from the other side breaks its protocol or our limits; the text says where."""
+
+
+class OversizeMessageError(BadMessageError):
+    """A message is longer than we accept; it was refused before it was read."""
 
 
 class AllocationError(AgentError):
