@@ -1,0 +1,71 @@
+"""Return codes of libdcmi.so, the binding's own ones, and what a caller can do about each.
+
+What is decided here: English texts and the sets that say how to react. Which of our typed errors
+a code becomes is decided in the agent's process; the worker speaks plain integers.
+Source: DCMI API, return codes.
+"""
+
+OK = 0
+INVALID_PARAMETER = -8001
+NOT_PERMITTED = -8002
+NOT_READY = -8012
+NOT_EXIST = -8008
+NOT_SUPPORTED = -8255
+
+# The binding's own: no C function answers these.
+INVALID_ANSWER = -99996
+UNLOAD_FAILED = -99997
+SYMBOL_MISSING = -99998
+LIBRARY_NOT_LOADED = -99999
+
+TEXTS: dict[int, str] = {
+    OK: "ok",
+    INVALID_PARAMETER: "invalid parameter, or no such card or chip",
+    NOT_PERMITTED: "not permitted for this user or in this virtual machine or container",
+    -8003: "memory operation failed",
+    -8004: "string or copy helper failed",
+    -8005: "inner error",
+    -8006: "timed out",
+    -8007: "invalid device id",
+    NOT_EXIST: "device does not exist",
+    -8009: "ioctl failed",
+    -8010: "sending a message failed",
+    -8011: "receiving a message failed",
+    NOT_READY: "not ready: the chip is lost or resetting",
+    -8013: "not supported in a container, or device busy",
+    -8014: "file operation failed",
+    -8015: "reset failed",
+    -8016: "cancelled",
+    -8017: "upgrade in progress",
+    -8020: "resource occupied",
+    -8022: "partition mismatch",
+    -8023: "configuration not found",
+    NOT_SUPPORTED: "not supported on this product",
+    INVALID_ANSWER: "the answer is out of its range",
+    UNLOAD_FAILED: "library could not be unloaded",
+    SYMBOL_MISSING: "the library has no such function: driver too old",
+    LIBRARY_NOT_LOADED: "library could not be loaded",
+}
+
+LOST = frozenset({NOT_READY, NOT_EXIST})
+"""The driver no longer reaches the chip."""
+
+BUSY = frozenset({-8017, -8020})
+"""Ask again later: someone else works on the chip."""
+
+UNSUPPORTED = frozenset({NOT_SUPPORTED})
+"""This product will never answer."""
+
+ABSENT = frozenset({NOT_SUPPORTED, SYMBOL_MISSING})
+"""Neither this product nor this driver release will answer: take another way, don't ask again."""
+
+RETRYABLE = frozenset({-8003, -8005, -8006, -8009, -8010, -8011, NOT_READY, -8014, -8015})
+"""The same call may succeed when repeated."""
+
+AFTER_REINIT = frozenset({NOT_EXIST})
+"""May succeed once the driver has enumerated anew."""
+
+
+def describe(code: int) -> str:
+    """Return what *code* means, in English."""
+    return TEXTS.get(code, "unknown error code")
