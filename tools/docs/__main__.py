@@ -1,0 +1,53 @@
+"""Writes the generated blocks of the documents, or says which of them are stale.
+
+``python -m tools.docs`` writes; ``--check`` writes nothing and exits 1 where a document would
+change.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from tools.docs import channels, messages, options
+from tools.docs.pages import DOCS, block_names, fill
+
+SOURCES: Mapping[str, Callable[[], str]] = {
+    "channels": channels.render,
+    "commands": options.commands,
+    "messages": messages.render,
+    "options": options.options,
+    "peers": options.peers,
+    "scenario": options.scenario,
+    "variables": options.variables,
+}
+
+
+def rendered(path: Path) -> str:
+    """Return the document as it should be."""
+    text = path.read_text()
+    return fill(text, {name: SOURCES[name]() for name in block_names(text)})
+
+
+def stale() -> tuple[Path, ...]:
+    """Return the documents whose generated blocks are not those of today."""
+    pages = sorted(DOCS.glob("*.md"))
+    return tuple(path for path in pages if rendered(path) != path.read_text())
+
+
+def main() -> int:
+    """Write the stale documents, or name them."""
+    parser = argparse.ArgumentParser(prog="python -m tools.docs", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="only name what is stale")
+    check = parser.parse_args().check
+    found = stale()
+    for path in found:
+        if check:
+            print(f"docs/{path.name} is stale: run `python -m tools.docs`")
+        else:
+            path.write_text(rendered(path))
+    return 1 if check and found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
