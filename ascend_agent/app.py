@@ -184,9 +184,7 @@ class Agent:
                     reader=DriverInventory(worker),
                     identify=chips.identify,
                     place=self._host.numa.read_numa,
-                    driver=bus.driver,
-                    faults=bus.faults,
-                    readings=bus.readings,
+                    bus=bus,
                     inventory=bus.inventory.claim("refresh-devices"),
                     periods=RefreshPeriods(
                         rescan_s=settings.rescan_interval_s,
@@ -199,9 +197,7 @@ class Agent:
                 name="read-health",
                 run=ReadHealth(
                     health=DriverHealth(worker),
-                    inventory=bus.inventory,
-                    driver=bus.driver,
-                    faults=bus.faults,
+                    bus=bus,
                     readings=bus.readings.claim("read-health"),
                     periods=ReadPeriods(
                         with_callbacks_s=settings.health_interval_s,

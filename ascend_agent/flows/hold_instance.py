@@ -36,4 +36,7 @@ class HoldInstance:
         if waiting:
             log.info("took over from another instance")
         self._instance.put(InstanceState(phase=InstancePhase.HOLDING))
-        await asyncio.get_running_loop().create_future()
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            self._lock.release()

@@ -8,6 +8,7 @@ noticed only by comparing. What a reading means is decided in ``faults``.
 import asyncio
 from dataclasses import dataclass
 
+from ascend_agent.bus import Bus
 from ascend_agent.errors import (
     DriverError,
     DriverUnavailableError,
@@ -24,10 +25,9 @@ from ascend_agent.model.fault import (
 )
 from ascend_agent.model.health import HealthAnswer, HealthReading, ReadingFailure
 from ascend_agent.model.ids import PhyId
-from ascend_agent.model.npu import DriverState, Inventory, Npu, NpuAddress
+from ascend_agent.model.npu import Inventory, Npu, NpuAddress
 from ascend_agent.runtime.clock import Clock
-from ascend_agent.runtime.latest import Latest
-from ascend_agent.runtime.topic import Publisher, Topic
+from ascend_agent.runtime.topic import Publisher
 from ascend_agent.runtime.wakeup import Wakeup
 
 _RECOVERY_CHECKS_S = (1.0, 2.0, 4.0)
@@ -107,17 +107,15 @@ class ReadHealth:
         self,
         *,
         health: HealthReader,
-        inventory: Latest[Inventory],
-        driver: Latest[DriverState],
-        faults: Topic[FaultNotice],
+        bus: Bus,
         readings: Publisher[HealthReading],
         periods: ReadPeriods,
         clock: Clock,
     ) -> None:
         self._health = health
-        self._inventory = inventory
-        self._driver = driver
-        self._faults = faults
+        self._inventory = bus.inventory
+        self._driver = bus.driver
+        self._faults = bus.faults
         self._readings = readings
         self._periods = periods
         self._clock = clock

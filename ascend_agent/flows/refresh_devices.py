@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ascend_agent.bus import Bus
 from ascend_agent.errors import DriverError, DriverUnavailableError, LaggedError
 from ascend_agent.flows.inventory import Identify, Place, Survey, plan_inventory
 from ascend_agent.interfaces import InventoryReader
@@ -18,15 +19,13 @@ from ascend_agent.model.health import HealthAnswer, HealthReading
 from ascend_agent.model.ids import PhyId
 from ascend_agent.model.npu import (
     DriverPhase,
-    DriverState,
     Enumeration,
     Inventory,
     NpuAddress,
     NpuIdentity,
     UnreadCard,
 )
-from ascend_agent.runtime.latest import Latest, LatestWriter
-from ascend_agent.runtime.topic import Topic
+from ascend_agent.runtime.latest import LatestWriter
 from ascend_agent.runtime.wakeup import Wakeup
 
 log = logging.getLogger(__name__)
@@ -39,8 +38,10 @@ _NOT_YET = "has not answered yet"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefreshPeriods:
-    """Seconds: between two looks when all is well, after giving up on missing cards, and how long
-    missing cards are looked for eagerly (``deviceResetTimeout``).
+    """Seconds between two looks, and how long missing cards are looked for eagerly.
+
+    ``rescan_s`` while all is well, ``patient_s`` once cards have been missing for longer than
+    ``eager_for_s`` (the plugins' ``deviceResetTimeout``).
     """
 
     rescan_s: float
@@ -57,18 +58,16 @@ class RefreshDevices:
         reader: InventoryReader,
         identify: Identify,
         place: Place,
-        driver: Latest[DriverState],
-        faults: Topic[FaultNotice],
-        readings: Topic[HealthReading],
+        bus: Bus,
         inventory: LatestWriter[Inventory],
         periods: RefreshPeriods,
     ) -> None:
         self._reader = reader
         self._identify = identify
         self._place = place
-        self._driver = driver
-        self._faults = faults
-        self._readings = readings
+        self._driver = bus.driver
+        self._faults = bus.faults
+        self._readings = bus.readings
         self._writer = inventory
         self._periods = periods
         self._inventory: Inventory | None = None

@@ -71,7 +71,7 @@ class StatusReport:
         return (not down, "; ".join(down) or "ok")
 
     def readyz(self) -> tuple[bool, str]:
-        """Return whether this node's NPUs are offered, and if not, everything that is in the way."""
+        """Return whether this node's NPUs are offered, and if not, all that is in the way."""
         reasons = [*self._driver_reasons(), *self._serving_reasons()]
         return (not reasons, "; ".join(reasons) or "ok")
 

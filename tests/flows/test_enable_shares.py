@@ -1,0 +1,99 @@
+"""The driver's device-share flag follows the inventory; where it stays off, that is said."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+from ascend_agent.bus import Bus
+from ascend_agent.errors import DriverError, DriverUnavailableError
+from ascend_agent.flows.enable_shares import EnableShares
+from ascend_agent.model.fault import RESET_FINISHED, Assertion, FaultEvent, Origin, Resync
+from ascend_agent.model.health import ShareStates
+from ascend_agent.model.ids import Millis, PhyId
+from ascend_agent.model.npu import NpuAddress
+from tests.fakes.npus import inventory
+from tests.fakes.running import running, settle
+
+
+@dataclass
+class _Share:
+    """A driver that refuses on the lanes a test names."""
+
+    refuses: dict[int, Exception] = field(default_factory=dict)
+    stays_off: set[int] = field(default_factory=set)
+    asked: list[tuple[int, float]] = field(default_factory=list)
+
+    async def enable_share(self, address: NpuAddress) -> bool:
+        self.asked.append((address.lane, asyncio.get_running_loop().time()))
+        if error := self.refuses.get(address.lane):
+            raise error
+        return address.lane not in self.stays_off
+
+
+def _flow(bus: Bus, share: _Share) -> EnableShares:
+    return EnableShares(
+        share=share,
+        inventory=bus.inventory,
+        faults=bus.faults,
+        shares=bus.shares.claim("enable-shares"),
+    )
+
+
+def _states(bus: Bus) -> dict[int, bool]:
+    assert isinstance(bus.shares.value, ShareStates)
+    return dict(bus.shares.value.enabled)
+
+
+async def test_every_npu_is_switched_and_those_that_stay_off_are_told() -> None:
+    bus = Bus([])
+    bus.inventory.claim("test").put(inventory(3))
+    share = _Share(refuses={1: DriverError("share", -8002)}, stays_off={2})
+
+    async with running(_flow(bus, share).run):
+        assert _states(bus) == {0: True, 1: False, 2: False}
+
+        share.refuses.clear()
+        share.stays_off.clear()
+        await asyncio.sleep(10.1)
+        assert _states(bus) == {0: True, 1: True, 2: True}
+
+
+async def test_a_worker_that_is_away_changes_nothing() -> None:
+    """What the driver confirmed before stands: a crash of the worker resets no flag."""
+    bus = Bus([])
+    bus.inventory.claim("test").put(inventory(1))
+    faults = bus.faults.claim("test")
+    share = _Share()
+
+    async with running(_flow(bus, share).run):
+        share.refuses[0] = DriverUnavailableError("worker ended")
+        faults.publish(Resync(npu=None, reason="worker started"))
+        await settle()
+        assert _states(bus) == {0: True}
+
+
+async def test_the_flag_is_set_again_after_a_reset_and_a_new_worker() -> None:
+    """Dcmi 6.8: the driver may have forgotten it."""
+    bus = Bus([])
+    bus.inventory.claim("test").put(inventory(1))
+    faults = bus.faults.claim("test")
+    share = _Share()
+
+    async with running(_flow(bus, share).run):
+        await asyncio.sleep(1)
+        faults.publish(Resync(npu=None, reason="worker started"))
+        await asyncio.sleep(1)
+        faults.publish(
+            FaultEvent(
+                npu=PhyId(0),
+                code=RESET_FINISHED,
+                assertion=Assertion.ONE_OFF,
+                severity=None,
+                received_at_ms=Millis(0),
+                seen_ns=0,
+                driver_time=None,
+                origin=Origin.CALLBACK,
+                sequence=2,
+            )
+        )
+        await settle()
+    assert [at for _, at in share.asked] == [0, 1, 2]

@@ -1,0 +1,90 @@
+"""Who holds which NPU, as PodResources says; unknown never becomes "nobody"."""
+
+import asyncio
+from collections.abc import Mapping
+
+from ascend_agent.bus import Bus
+from ascend_agent.dialects import plain
+from ascend_agent.errors import KubeletGoneError
+from ascend_agent.flows.follow_allocations import FollowAllocations
+from ascend_agent.flows.offers import ResourceOffers
+from ascend_agent.model.allocation import Holder
+from ascend_agent.model.ids import Millis, PhyId, PluginDeviceId, ResourceName
+from ascend_agent.model.kubelet import AllocateServed
+from ascend_agent.model.world import SharePolicy
+from ascend_agent.runtime.clock import Clock
+from ascend_agent.slicing import whole
+from tests.fakes.npus import node_view
+from tests.fakes.running import running
+from tests.fakes.specs import spec_of
+
+RESOURCE = ResourceName("huawei.com/Ascend910")
+HOLDER = Holder(namespace="default", pod="train-0", container="main")
+
+
+class _PodResources:
+    def __init__(self) -> None:
+        self.held: dict[ResourceName, dict[PluginDeviceId, Holder]] = {}
+        self.gone = False
+        self.reads = 0
+
+    async def read_holders(self) -> Mapping[ResourceName, Mapping[PluginDeviceId, Holder]]:
+        self.reads += 1
+        if self.gone:
+            raise KubeletGoneError("nobody answers")
+        return self.held
+
+
+def _flow(bus: Bus, pods: _PodResources) -> FollowAllocations:
+    offers = ResourceOffers(
+        word="Ascend910",
+        resource=RESOURCE,
+        dialect=plain.DIALECT,
+        mode=whole.MODE,
+        shares=1,
+        share_policy=SharePolicy.SPREAD,
+        spec_of=spec_of,
+    )
+    return FollowAllocations(
+        pod_resources=pods,
+        dialect=plain.DIALECT,
+        offers=[offers],
+        bus=bus,
+        allocations=bus.allocations.claim("follow-allocations"),
+        clock=Clock(),
+    )
+
+
+async def test_holders_appear_soon_after_an_allocate_and_go_with_their_pod() -> None:
+    bus, pods = Bus([RESOURCE]), _PodResources()
+    bus.node.claim("test").put(node_view())
+    served = bus.served.claim("test")
+
+    async with running(_flow(bus, pods).run):
+        pods.held = {RESOURCE: {PluginDeviceId("Ascend910-3"): HOLDER}}
+        served.publish(
+            AllocateServed(
+                resource=RESOURCE, npus=(PhyId(3),), took_s=0.0, refusal="", at_ms=Millis(0)
+            )
+        )
+        await asyncio.sleep(0.6)
+        assert bus.allocations.value is not None
+        assert dict(bus.allocations.value.holders) == {3: (HOLDER,)}
+
+        pods.held = {}
+        await asyncio.sleep(10)
+        assert dict(bus.allocations.value.holders) == {}
+        assert bus.allocations.value.known
+
+
+async def test_a_kubelet_that_is_gone_leaves_the_last_account() -> None:
+    bus, pods = Bus([RESOURCE]), _PodResources()
+    bus.node.claim("test").put(node_view())
+    pods.held = {RESOURCE: {PluginDeviceId("Ascend910-3"): HOLDER}}
+
+    async with running(_flow(bus, pods).run):
+        pods.gone = True
+        await asyncio.sleep(30)
+        assert pods.reads > 2
+        assert bus.allocations.value is not None
+        assert dict(bus.allocations.value.holders) == {3: (HOLDER,)}

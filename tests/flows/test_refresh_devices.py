@@ -1,0 +1,186 @@
+"""The inventory follows the driver; one silent card holds nothing up, missing ones are sought."""
+
+import asyncio
+import dataclasses
+from dataclasses import dataclass, field
+
+from looptime import LoopTimeProxy
+
+from ascend_agent import chips
+from ascend_agent.bus import Bus
+from ascend_agent.errors import DriverError, NpuUnresponsiveError
+from ascend_agent.flows.refresh_devices import RefreshDevices, RefreshPeriods
+from ascend_agent.model.fault import Resync
+from ascend_agent.model.health import HealthAnswer, HealthReading
+from ascend_agent.model.ids import Millis, PhyId
+from ascend_agent.model.npu import (
+    DriverPhase,
+    DriverState,
+    Enumeration,
+    Inventory,
+    NpuAddress,
+    NpuIdentity,
+)
+from tests.fakes.npus import CHIP, enumeration, identity
+from tests.fakes.running import running, settle
+
+_PERIODS = RefreshPeriods(rescan_s=300, patient_s=30, eager_for_s=60)
+
+
+@dataclass
+class _Reader:
+    """A driver whose list and whose silent cards a test sets."""
+
+    lists: list[Enumeration]
+    silent: set[int] = field(default_factory=set)
+    deadline_s: float = 3.0
+    chip_names: dict[int, str] = field(default_factory=dict)
+    asked: list[tuple[float, bool]] = field(default_factory=list)
+
+    async def enumerate(self, *, reinitialise: bool) -> Enumeration:
+        self.asked.append((asyncio.get_running_loop().time(), reinitialise))
+        found = self.lists.pop(0) if len(self.lists) > 1 else self.lists[0]
+        if found.cards < 0:
+            raise DriverError("dcmi_get_card_list", -8005)
+        return found
+
+    async def read_identity(self, address: NpuAddress) -> NpuIdentity:
+        if address.lane in self.silent:
+            await asyncio.sleep(self.deadline_s)
+            raise NpuUnresponsiveError("identity", -1, f"lane {address.lane}")
+        chip = CHIP
+        if name := self.chip_names.get(address.lane):
+            chip = dataclasses.replace(CHIP, chip_name=name, board_id=None)
+        return identity(address.lane, at=address, chip=chip)
+
+
+def _flow(bus: Bus, reader: _Reader) -> RefreshDevices:
+    bus.driver.claim("test").put(DriverState(phase=DriverPhase.READY))
+    return RefreshDevices(
+        reader=reader,
+        identify=chips.identify,
+        place=lambda _: None,
+        bus=bus,
+        inventory=bus.inventory.claim("refresh-devices"),
+        periods=_PERIODS,
+    )
+
+
+def _value(bus: Bus) -> Inventory:
+    assert bus.inventory.value is not None
+    return bus.inventory.value
+
+
+async def test_cards_that_answer_are_published_without_waiting_for_a_silent_one(
+    looptime: LoopTimeProxy,
+) -> None:
+    """HL-3: a hung card costs nothing but itself; 300 ms is all the others wait (design D3)."""
+    bus = Bus([])
+    reader = _Reader([enumeration(0, 1, 2)], silent={1})
+
+    async with running(_flow(bus, reader).run):
+        await bus.inventory.first()
+
+        assert looptime == 0.3
+        assert [npu.phy for npu in _value(bus).npus] == [0, 2]
+
+        await asyncio.sleep(3)
+        assert [card.address.lane for card in _value(bus).unread] == [1]
+        assert "lane 1" in _value(bus).unread[0].reason
+
+
+async def test_a_card_that_falls_silent_keeps_its_last_identity() -> None:
+    """HL-3: it stays listed under its address, so that health can call it unresponsive."""
+    bus = Bus([])
+    reader = _Reader([enumeration(0, 1)])
+
+    async with running(_flow(bus, reader).run):
+        reader.silent.add(1)
+        await asyncio.sleep(310)
+
+        assert [npu.phy for npu in _value(bus).npus] == [0, 1]
+        assert _value(bus).npus[1].address is not None
+        assert _value(bus).unread == ()
+
+
+async def test_a_lost_card_stays_known_and_is_sought_with_growing_pauses(
+    looptime: LoopTimeProxy,
+) -> None:
+    """HL-1: 2, 4, 8, 10 ... s up to the reset time-out, then patiently, and it comes back."""
+    bus = Bus([])
+    reader = _Reader([enumeration(0, 1), enumeration(0, lost=1)])
+
+    async with running(_flow(bus, reader).run):
+        await asyncio.sleep(300.1)
+        assert [npu.phy for npu in _value(bus).npus] == [0, 1]
+        assert _value(bus).npus[1].address is None
+
+        await asyncio.sleep(120)
+        first_missed = reader.asked[1][0]
+        pauses = [round(at - first_missed) for at, _ in reader.asked[2:]]
+        assert pauses == [2, 6, 14, 24, 34, 44, 54, 64, 94]
+        assert all(reinitialise for _, reinitialise in reader.asked[1:])
+
+        reader.lists = [enumeration(0, 1)]
+        await asyncio.sleep(30)
+        assert _value(bus).npus[1].address is not None
+
+
+async def test_zero_chips_at_first_and_chips_later() -> None:
+    """OB-5: a driver that loads after the agent is found without a restart."""
+    bus = Bus([])
+    reader = _Reader([enumeration(), enumeration(), enumeration(0)])
+
+    async with running(_flow(bus, reader).run):
+        assert _value(bus).npus == ()
+        await asyncio.sleep(6.1)
+        assert [npu.phy for npu in _value(bus).npus] == [0]
+
+
+async def test_a_list_that_fails_is_asked_for_again() -> None:
+    bus = Bus([])
+    broken = Enumeration(addresses=(), cards=-1, lost_cards=0, unreadable=())
+    reader = _Reader([broken, enumeration(0)])
+
+    async with running(_flow(bus, reader).run):
+        assert bus.inventory.value is None
+        await asyncio.sleep(2.1)
+        assert [npu.phy for npu in _value(bus).npus] == [0]
+
+
+async def test_an_unknown_chip_is_reported_and_not_offered() -> None:
+    bus = Bus([])
+    reader = _Reader([enumeration(0, 1)], chip_names={1: "Nonesuch"})
+
+    async with running(_flow(bus, reader).run):
+        await settle()
+        assert [npu.phy for npu in _value(bus).npus] == [0]
+        assert [chip.phy for chip in _value(bus).unknown] == [1]
+
+
+async def test_a_new_worker_is_asked_at_once_and_without_another_init() -> None:
+    bus = Bus([])
+    reader = _Reader([enumeration(0)])
+    faults = bus.faults.claim("test")
+
+    async with running(_flow(bus, reader).run):
+        await asyncio.sleep(1)
+        faults.publish(Resync(npu=None, reason="worker started"))
+        await settle()
+        assert reader.asked == [(0, False), (1, False)]
+
+
+async def test_an_npu_the_driver_lost_makes_it_look_again_soon() -> None:
+    """-8012 is the first sign; the card list only shows it after a re-init (dcmi 6.3)."""
+    bus = Bus([])
+    reader = _Reader([enumeration(0, 1)])
+    readings = bus.readings.claim("test")
+
+    async with running(_flow(bus, reader).run):
+        await asyncio.sleep(1)
+        lost = HealthAnswer(health=None, lost=True, codes=None, rc=-8012)
+        readings.publish(
+            HealthReading(npu=PhyId(1), asked_after=0, answered_at_ms=Millis(0), outcome=lost)
+        )
+        await asyncio.sleep(2.1)
+        assert reader.asked[1:] == [(3, True)]

@@ -1,0 +1,117 @@
+"""Readiness names everything that is in the way; the page shows people every NPU."""
+
+import json
+
+from ascend_agent.bus import Bus
+from ascend_agent.flows.report_status import StatusReport
+from ascend_agent.model.allocation import Allocations, Holder
+from ascend_agent.model.ids import PhyId, ResourceName
+from ascend_agent.model.kubelet import (
+    InstancePhase,
+    InstanceState,
+    PluginDirectory,
+    ServingPhase,
+    ServingState,
+)
+from ascend_agent.model.npu import DriverPhase, DriverState
+from ascend_agent.model.tasks import TaskState
+from tests.fakes.npus import inventory, node_view
+
+RESOURCE = ResourceName("huawei.com/Ascend910")
+
+
+def _report(bus: Bus) -> StatusReport:
+    return StatusReport(bus=bus, version="1.2.3", render_metrics=lambda: b"metrics")
+
+
+def _serving_bus() -> Bus:
+    bus = Bus([RESOURCE, ResourceName("huawei.com/npu")])
+    bus.driver.claim("t").put(DriverState(phase=DriverPhase.READY))
+    bus.inventory.claim("t").put(inventory())
+    bus.node.claim("t").put(node_view(sick=(3,)))
+    bus.instance.claim("t").put(InstanceState(phase=InstancePhase.HOLDING))
+    bus.directory.claim("t").put(PluginDirectory(present=True))
+    bus.serving[RESOURCE].claim("t").put(
+        ServingState(resource=RESOURCE, phase=ServingPhase.STREAMING, streams=1)
+    )
+    bus.serving[ResourceName("huawei.com/npu")].claim("t").put(
+        ServingState(resource=ResourceName("huawei.com/npu"), phase=ServingPhase.WAITING)
+    )
+    bus.allocations.claim("t").put(
+        Allocations(
+            known=True,
+            holders={PhyId(3): (Holder(namespace="ns", pod="<pod>", container="main"),)},
+        )
+    )
+    return bus
+
+
+def test_a_streaming_resource_is_ready_whatever_its_npus_health() -> None:
+    assert _report(_serving_bus()).readyz() == (True, "ok")
+
+
+def test_nothing_said_yet_is_not_ready_and_says_why() -> None:
+    ready, why = _report(Bus([RESOURCE])).readyz()
+    assert not ready
+    assert "driver: starting" in why
+    assert "no resource is served yet" in why
+
+
+def test_each_obstacle_is_named() -> None:
+    """OB-5, KL-4, PM-1: readiness is where an operator looks first."""
+    bus = Bus([RESOURCE])
+    bus.driver.claim("t").put(
+        DriverState(phase=DriverPhase.UNAVAILABLE, detail="libdcmi.so was not found")
+    )
+    bus.directory.claim("t").put(PluginDirectory(present=False, trouble="no permission"))
+    assert _report(bus).readyz()[1] == (
+        "driver: libdcmi.so was not found; device-plugin directory: no permission"
+    )
+
+    bus.instance.claim("t").put(InstanceState(phase=InstancePhase.WAITING, holder="pid 7"))
+    assert "another instance serves this node: pid 7" in _report(bus).readyz()[1]
+
+
+def test_no_npu_and_no_stream_are_not_ready() -> None:
+    bus = Bus([RESOURCE])
+    bus.driver.claim("t").put(DriverState(phase=DriverPhase.READY))
+    node = bus.node.claim("t")
+    node.put(node_view(0))
+    assert "lists no npu" in _report(bus).readyz()[1]
+    node.put(node_view())
+    bus.serving[RESOURCE].claim("t").put(
+        ServingState(resource=RESOURCE, phase=ServingPhase.SERVING, detail="refused")
+    )
+    assert _report(bus).readyz() == (False, "huawei.com/Ascend910: refused")
+
+
+def test_a_sick_npu_or_a_missing_driver_is_no_reason_to_restart_the_agent() -> None:
+    bus = _serving_bus()
+    tasks = bus.tasks.claim("t")
+    tasks.put((TaskState(name="http", running=False, restarts=1, failure="bind"),))
+    assert _report(bus).healthz() == (True, "ok")
+    tasks.put((TaskState(name="http", running=False, restarts=3, failure="bind"),))
+    assert _report(bus).healthz() == (False, "http: bind")
+
+
+def test_the_status_is_json_and_carries_every_id_of_an_npu() -> None:
+    """OB-3: people must be able to repair the right card."""
+    status = json.loads(json.dumps(_report(_serving_bus()).status()))
+    npu = status["npus"][3]
+    assert (npu["npu"], npu["logic"], npu["card"], npu["slot"]) == (3, 3, 3, 0)
+    assert (npu["bus"], npu["healthy"]) == ("0000:C3:00.0", False)
+    assert npu["holders"] == ["ns/<pod>/main"]
+    assert status["ready"] is True
+    assert status["driver"]["phase"] == "ready"
+    assert [resource["phase"] for resource in status["resources"]] == ["streaming", "waiting"]
+
+
+def test_the_page_shows_every_npu_and_escapes_what_others_wrote() -> None:
+    page = _report(_serving_bus()).index()
+    assert page.count("<tr>") == 9
+    assert "&lt;pod&gt;" in page
+    assert "<pod>" not in page
+
+
+def test_metrics_are_passed_through() -> None:
+    assert _report(Bus([])).metrics() == b"metrics"
