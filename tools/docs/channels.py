@@ -1,6 +1,7 @@
 """Draws the bus for docs/architecture.md from the fields of ``ascend_agent/bus.py``.
 
-Each channel is an annotated field whose docstring reads ``writer → reader, reader; remark``.
+Each channel is an annotated field whose docstring reads ``writer → reader, reader; remark``;
+what follows the writer after a comma is a remark as well.
 """
 
 import ast
@@ -19,7 +20,7 @@ class Channel:
     kind: str
     carries: str
     each: str
-    writers: tuple[str, ...]
+    writer: str
     readers: tuple[str, ...]
     remark: str
 
@@ -50,27 +51,24 @@ def _channel(name: str, annotation: ast.expr, told: str) -> Channel:
         text = f"{_BUS.name}: {name} is neither a Topic nor a Latest"
         raise TypeError(text)
     flow, _, remark = " ".join(told.split()).partition(";")
-    writers, _, readers = flow.partition("→")
+    said, _, readers = flow.partition("→")
+    writer, _, when = said.partition(",")
     return Channel(
         name=name,
         kind=ast.unparse(annotation.value),
         carries=ast.unparse(annotation.slice),
         each=each,
-        writers=_names(writers),
-        readers=_names(readers),
-        remark=remark.strip(),
+        writer=writer.strip(),
+        readers=tuple(name.strip() for name in readers.split(",")),
+        remark=" ".join(f"{when} {remark}".split()),
     )
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name for part in text.split(",") if (name := part.strip()))
 
 
 def render() -> str:
     """Return the picture: one line a channel, writers on the left, readers on the right."""
     rows = [
         (
-            ", ".join(channel.writers),
+            channel.writer,
             channel.name + ("[*]" if channel.each else ""),
             "══▶" if channel.kind == "Topic" else "──▶",
             channel.readers,

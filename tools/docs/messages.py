@@ -44,7 +44,7 @@ class Section:
 def calls(package: Path = ROOT / "ascend_agent") -> Iterator[Call]:
     """Yield each warning and error the package can log."""
     for path in sorted(package.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(ast.parse(path.read_text(), str(path))):
             match node:
                 case ast.Call(func=ast.Attribute(value=receiver, attr=method)) if (
                     method in _LEVELS and _name(receiver) in _LOGGERS

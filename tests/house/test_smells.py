@@ -1,0 +1,169 @@
+"""The smells that a machine can find and the linter does not know."""
+
+import ast
+import re
+from collections.abc import Sequence
+
+from tests.house.sources import Source, sources
+
+PACKAGE = "ascend_agent"
+CATCH_ALL = {
+    "ascend_agent/runtime/supervisor.py": "the place where any failure of a task is ours",
+    "ascend_agent/kubelet/service.py": "the edge to gRPC: a failure becomes a status",
+    "ascend_agent/driver/worker.py": "the edge of the worker: a failure becomes a reply",
+}
+LONG_MODULES: dict[str, str] = {}
+MOST_LINES = 300
+MOST_METHODS = 12
+_NO_PLACE = {"utils", "util", "common", "constants", "consts", "helpers", "misc"}
+_CHIP_NAME = re.compile(r"(Ascend)?(310|310B|310P|910|910A|910B|910C|910_93|950|A2|A3|A5)\d?")
+
+
+def places(found: Sequence[tuple[Source, ast.AST]]) -> list[str]:
+    return [f"{source.name}:{getattr(node, 'lineno', 0)}" for source, node in found]
+
+
+def calls(source: Source, *names: str) -> list[tuple[Source, ast.AST]]:
+    """Return the calls whose function, as written, is one of *names*."""
+    return [
+        (source, node)
+        for node in source.walk()
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in names
+    ]
+
+
+def test_no_module_gathers_what_has_no_place() -> None:
+    """God objects start as a file without a concern."""
+    names = [source.name for source in sources(PACKAGE)]
+
+    assert not [name for name in names if _NO_PLACE & set(re.split(r"[/.]", name))]
+
+
+def test_a_long_module_has_its_reason() -> None:
+    long = {source.name for source in sources(PACKAGE) if source.text.count("\n") > MOST_LINES}
+
+    assert long == set(LONG_MODULES)
+
+
+def test_no_class_is_as_wide_as_a_vendors_library() -> None:
+    wide = [
+        f"{source.name}: {node.name}"
+        for source in sources(PACKAGE)
+        for node in source.walk()
+        if isinstance(node, ast.ClassDef)
+        and sum(
+            isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef)
+            and not part.name.startswith("_")
+            for part in node.body
+        )
+        > MOST_METHODS
+    ]
+
+    assert not wide
+
+
+def test_any_exception_is_caught_at_the_edges_alone() -> None:
+    """Elsewhere a catch-all swallows what nobody thought of."""
+    found = {
+        source.name
+        for source in sources(PACKAGE)
+        for node in source.walk()
+        if isinstance(node, ast.ExceptHandler)
+        and (node.type is None or ast.unparse(node.type) in {"Exception", "BaseException"})
+    }
+
+    assert found == set(CATCH_ALL)
+
+
+def test_chips_are_compared_in_their_folder_alone() -> None:
+    """A chip is one new file; a comparison elsewhere would be the second."""
+    found = [
+        (source, node)
+        for source in sources(PACKAGE)
+        if not source.name.startswith("ascend_agent/chips/")
+        for node in source.walk()
+        if isinstance(node, ast.Compare | ast.MatchValue)
+        for part in ast.walk(node)
+        if isinstance(part, ast.Constant) and _CHIP_NAME.fullmatch(str(part.value))
+    ]
+
+    assert not places(found)
+
+
+def test_a_device_name_is_split_in_one_place() -> None:
+    found = [
+        (source, node)
+        for source in sources(PACKAGE)
+        if source.name != "ascend_agent/model/ids.py"
+        for node in source.walk()
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in {"split", "rsplit", "partition", "rpartition"}
+        and node.args
+        and isinstance(node.args[0], ast.Constant)
+        and node.args[0].value == "-"
+    ]
+
+    assert not places(found)
+
+
+def test_every_task_of_the_agent_has_a_name() -> None:
+    found = [
+        (source, node)
+        for source in sources(PACKAGE)
+        for node in source.walk()
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "create_task"
+        and not any(keyword.arg == "name" for keyword in node.keywords)
+    ]
+
+    assert not places(found)
+
+
+def test_no_queue_is_unbounded() -> None:
+    found = [
+        (source, node)
+        for source in sources(PACKAGE)
+        for _, node in calls(source, "asyncio.Queue", "queue.Queue", "queue.SimpleQueue", "deque")
+        if isinstance(node, ast.Call) and not node.args and not node.keywords
+    ]
+
+    assert not places(found)
+
+
+def test_no_test_waits_for_time_to_pass() -> None:
+    """On virtual time a wait is free and exact; a real one is slow and a guess."""
+    found = [
+        hit
+        for source in sources("tests")
+        if source.name != "tests/conftest.py"
+        for hit in calls(source, "time.sleep", "sleep")
+    ]
+
+    assert not places(found)
+
+
+def test_a_silenced_rule_says_which_and_why() -> None:
+    noqa = re.compile(r"# noqa(?P<rest>.*)$", re.MULTILINE)
+    reasoned = re.compile(r": [A-Z]+\d+(, [A-Z]+\d+)* -- \S")
+    found = [
+        f"{source.name}: {match[0]}"
+        for folder in (PACKAGE, "tools", "tests", "benchmarks")
+        for source in sources(folder)
+        for match in noqa.finditer(source.text)
+        if not reasoned.match(match["rest"])
+    ]
+
+    assert not [hit for hit in found if "test_smells.py" not in hit]
+
+
+def test_an_empty_package_file_is_empty_where_the_worker_passes() -> None:
+    """The worker imports them all; anything in there costs it time and memory."""
+    names = {
+        f"ascend_agent/{folder}__init__.py"
+        for folder in ("", "driver/", "driver/dcmi/", "driver/simulated/")
+    }
+    found = {source.name: source.text for source in sources(PACKAGE) if source.name in names}
+
+    assert found == dict.fromkeys(names, "")
