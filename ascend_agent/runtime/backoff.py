@@ -3,6 +3,8 @@
 import random
 from dataclasses import dataclass
 
+from ascend_agent.errors import WiringError
+
 _JITTER = 0.2
 
 
@@ -10,7 +12,8 @@ _JITTER = 0.2
 class Backoff:
     """Delays after the first, second ... failure in a row, in seconds.
 
-    With ``endless`` the last delay repeats for ever; without it the delays are the budget.
+    With ``endless`` the last delay repeats for ever; without it the delays are the budget, and no
+    delays mean that the first failure is final.
     A run of ``healthy_after_s`` wipes the count. Each delay is drawn within 20 % around its
     value, so that many nodes don't retry in step.
     """
@@ -18,6 +21,10 @@ class Backoff:
     delays_s: tuple[float, ...]
     healthy_after_s: float = 60.0
     endless: bool = False
+
+    def __post_init__(self) -> None:
+        if self.endless and not self.delays_s:
+            raise WiringError("an endless back-off needs a delay to repeat")
 
     def delay_s(self, failures: int) -> float | None:
         """Return the delay after *failures* earlier ones in a row; None: the budget is spent."""

@@ -1,7 +1,7 @@
 """``Latest``: what is true. One writer, the newest value, a slow reader never holds it up."""
 
 from collections.abc import AsyncIterator
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from ascend_agent.errors import WiringError
 from ascend_agent.runtime.wakeup import Wakeup
@@ -23,7 +23,8 @@ class LatestWriter(Generic[T]):
 class Latest(Generic[T]):
     """The newest value of one fact, with a version that counts its changes.
 
-    ``value`` is None until the writer spoke for the first time.
+    ``value`` is None and ``version`` 0 until the writer spoke for the first time; where None is a
+    value of the fact, the version tells the two apart. Belongs to one loop: not for threads.
     """
 
     def __init__(self, name: str) -> None:
@@ -31,7 +32,7 @@ class Latest(Generic[T]):
         self.value: T | None = None
         self.version = 0
         self.writer: str | None = None
-        self._wakeups: set[Wakeup] = set()
+        self._wakeups: dict[Wakeup, None] = {}  # a set that keeps its order: flows wake in turn
 
     def claim(self, task: str) -> LatestWriter[T]:
         """Return the only writer; raises WiringError where *task* is not the first to ask."""
@@ -42,11 +43,11 @@ class Latest(Generic[T]):
 
     def attach(self, wakeup: Wakeup) -> None:
         """Set *wakeup* at each change from now on."""
-        self._wakeups.add(wakeup)
+        self._wakeups[wakeup] = None
 
     def detach(self, wakeup: Wakeup) -> None:
-        """Stop setting *wakeup*."""
-        self._wakeups.discard(wakeup)
+        """Stop setting *wakeup*; safe when it was not attached."""
+        self._wakeups.pop(wakeup, None)
 
     async def changes(self) -> AsyncIterator[T]:
         """Yield the value there is, then each newer one; values in between may be skipped."""
@@ -54,11 +55,11 @@ class Latest(Generic[T]):
         self.attach(wakeup)
         try:
             while True:
-                if self.version != seen and self.value is not None:
+                if self.version == seen:
+                    await wakeup.wait()
+                else:
                     seen = self.version
-                    yield self.value
-                    continue
-                await wakeup.wait()
+                    yield cast("T", self.value)
         finally:
             self.detach(wakeup)
 
@@ -67,9 +68,9 @@ class Latest(Generic[T]):
         wakeup = Wakeup()
         self.attach(wakeup)
         try:
-            while self.value is None:
+            while not self.version:
                 await wakeup.wait()
-            return self.value
+            return cast("T", self.value)
         finally:
             self.detach(wakeup)
 

@@ -16,6 +16,11 @@ class Publisher(Generic[T]):
     def __init__(self, topic: "Topic[T]") -> None:
         self._topic = topic
 
+    @property
+    def next_sequence(self) -> int:
+        """Return the number that the next event will have on this topic, from 1 on."""
+        return self._topic.published + 1
+
     def publish(self, event: T) -> None:
         """Hand *event* to every reader; never waits."""
         self._topic.published += 1
@@ -66,8 +71,9 @@ class TopicReader(Generic[T]):
             await self._wakeup.wait()
 
     def close(self) -> None:
-        """Leave the topic."""
-        self._topic.readers.remove(self)
+        """Leave the topic; safe to repeat. What is queued can still be drained."""
+        if self in self._topic.readers:
+            self._topic.readers.remove(self)
 
 
 class Topic(Generic[T]):

@@ -6,7 +6,8 @@ import asyncio
 class Wakeup:
     """A flag that channels raise and one flow lowers by waiting.
 
-    Setting it twice before the flow looks wakes the flow once: it then reads all its inputs.
+    Setting it twice before the flow looks wakes the flow once: it then reads all its inputs. Only
+    the loop's own thread may set it.
     """
 
     def __init__(self) -> None:
@@ -17,7 +18,11 @@ class Wakeup:
         self._event.set()
 
     async def wait(self, until: float | None = None) -> bool:
-        """Wait for a set, at the longest until loop time *until*; return whether one came."""
+        """Wait for a set, at the longest until loop time *until*; return whether one came.
+
+        A set that arrives together with the deadline, or with a cancellation, is kept for the next
+        wait.
+        """
         try:
             async with asyncio.timeout_at(until):
                 await self._event.wait()

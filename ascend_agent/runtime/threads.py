@@ -1,0 +1,83 @@
+"""``Threads``: a few threads for calls that may block, such as asking a file system.
+
+Threads here are for waiting. They are daemons on purpose: a call stuck in the kernel must not keep
+the process from ending, which the executors of the standard library would let it do.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from threading import Condition, Thread
+from typing import ParamSpec, TypeVar
+
+T = TypeVar("T")
+P = ParamSpec("P")
+_IDLE_S = 10.0
+
+
+class Threads:
+    """Runs blocking functions beside the loop, at most *limit* at a time; the rest queue up.
+
+    Threads start when needed and end after 10 s without work.
+    """
+
+    def __init__(self, *, name: str, limit: int = 2) -> None:
+        self._pool = _DaemonPool(name=name, limit=limit)
+
+    async def run(self, function: Callable[[], T], *, deadline_s: float) -> T:
+        """Return what *function* returns, or raise what it raises.
+
+        Raises:
+            TimeoutError: no result within *deadline_s*. A call that has not begun never will; one
+                that has runs on, and its result is dropped.
+
+        """
+        loop = asyncio.get_running_loop()
+        async with asyncio.timeout(deadline_s):
+            return await loop.run_in_executor(self._pool, function)
+
+
+class _DaemonPool(Executor):
+    """The smallest executor whose threads nobody waits for."""
+
+    def __init__(self, *, name: str, limit: int) -> None:
+        self._name = name
+        self._limit = limit
+        self._changed = Condition()
+        # Everything below is guarded by the condition's lock.
+        self._waiting: deque[Callable[[], None]] = deque()
+        self._threads = 0
+        self._idle = 0
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        future: Future[T] = Future()
+
+        def work() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                future.set_result(fn(*args, **kwargs))
+            except BaseException as error:  # noqa: BLE001 -- it travels to whoever awaits
+                future.set_exception(error)
+
+        with self._changed:
+            if len(self._waiting) >= self._idle and self._threads < self._limit:
+                Thread(target=self._serve, name=self._name, daemon=True).start()
+                self._threads += 1
+            self._waiting.append(work)
+            self._changed.notify()
+        return future
+
+    def _serve(self) -> None:
+        while True:
+            with self._changed:
+                self._idle += 1
+                found = self._changed.wait_for(lambda: self._waiting, timeout=_IDLE_S)
+                self._idle -= 1
+                if not found:
+                    self._threads -= 1
+                    return
+                work = self._waiting.popleft()
+            work()
+            del work  # an idle thread keeps neither arguments nor results alive
