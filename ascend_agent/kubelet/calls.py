@@ -1,0 +1,151 @@
+"""The calls a server answers: bytes in, bytes out, and what becomes of failures.
+
+Decided here: which gRPC status and text the other side sees, and how calls in flight end when
+the agent stops. Handlers know neither gRPC nor each other; their answers are ``service``'s.
+"""
+
+import asyncio
+import contextlib
+import functools
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+
+from grpclib.const import Cardinality, Handler, Status
+from grpclib.exceptions import GRPCError
+from grpclib.server import Stream
+from h2.exceptions import H2Error
+
+from ascend_agent.errors import AllocationError, BadMessageError, OversizeMessageError
+from ascend_agent.kubelet.texts import shown
+
+log = logging.getLogger(__name__)
+
+Unary = Callable[[bytes], Awaitable[bytes]]
+Streaming = Callable[[bytes], AsyncGenerator[bytes, None]]
+_Stream = Stream[bytes, bytes]
+
+_STOPPING = "ascend-agent is stopping; it takes new calls when it has registered again"
+
+
+class Calls:
+    """A gRPC service made of handlers, which can be drained.
+
+    ``Mapping`` keys are method paths, ``/<package>.<service>/<method>``.
+    """
+
+    def __init__(self, *, unary: Mapping[str, Unary], streaming: Mapping[str, Streaming]) -> None:
+        self._unary = unary
+        self._streaming = streaming
+        self._draining = False
+        self._running: set[asyncio.Timeout] = set()
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    def __mapping__(self) -> dict[str, Handler]:
+        """Return what grpclib wants to know; other methods it answers with UNIMPLEMENTED."""
+        one, many = Cardinality.UNARY_UNARY, Cardinality.UNARY_STREAM
+        answer = {
+            path: Handler(functools.partial(self._answer, path, handler), one, bytes, bytes)
+            for path, handler in self._unary.items()
+        }
+        stream = {
+            path: Handler(functools.partial(self._stream, path, handler), many, bytes, bytes)
+            for path, handler in self._streaming.items()
+        }
+        return answer | stream
+
+    async def drain(self, *, grace_s: float, undo_s: float) -> None:
+        """Refuse new calls; give running ones *grace_s*, then cancel them.
+
+        A cancelled call has *undo_s* to undo what it did; its caller is told UNAVAILABLE.
+        """
+        self._draining = True
+        if await self._becomes_idle(grace_s):
+            return
+        log.warning("calls cancelled at shutdown", extra={"missed": len(self._running)})
+        now = asyncio.get_running_loop().time()
+        for limit in self._running:
+            limit.reschedule(now)
+        await self._becomes_idle(undo_s)
+
+    async def _becomes_idle(self, limit_s: float) -> bool:
+        try:
+            async with asyncio.timeout(limit_s):
+                await self._idle.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    async def _answer(self, path: str, handler: Unary, stream: _Stream) -> None:
+        with _statuses(path):
+            body = await _receive(stream)
+            async with self._counted():
+                answer = await handler(body)
+            await stream.send_message(answer)
+
+    async def _stream(self, path: str, handler: Streaming, stream: _Stream) -> None:
+        with _statuses(path):
+            body = await _receive(stream)
+            if self._draining:
+                raise GRPCError(Status.UNAVAILABLE, _STOPPING)
+            # Closed here, whatever happens: a cancelled send would leave the generator's own
+            # clean-up to the garbage collector.
+            async with contextlib.aclosing(handler(body)) as answers:
+                async for answer in answers:
+                    await stream.send_message(answer)
+
+    @contextlib.asynccontextmanager
+    async def _counted(self) -> AsyncGenerator[None, None]:
+        """Keep account of a running handler, and let ``drain`` cancel it."""
+        if self._draining:
+            raise GRPCError(Status.UNAVAILABLE, _STOPPING)
+        limit = asyncio.timeout(None)
+        self._running.add(limit)
+        self._idle.clear()
+        try:
+            async with limit:
+                yield
+        except TimeoutError as error:
+            if limit.expired():
+                raise GRPCError(Status.UNAVAILABLE, _STOPPING) from error
+            raise
+        finally:
+            self._running.discard(limit)
+            if not self._running:
+                self._idle.set()
+
+
+async def _receive(stream: _Stream) -> bytes:
+    """Return the request's bytes, or raise the status that says what is wrong with it."""
+    try:
+        body = await stream.recv_message()
+    except OversizeMessageError as error:
+        raise GRPCError(Status.RESOURCE_EXHAUSTED, str(error)) from error
+    except NotImplementedError as error:
+        raise GRPCError(Status.UNIMPLEMENTED, "compressed requests are not understood") from error
+    except AssertionError as error:  # grpclib's way to say so
+        raise GRPCError(
+            Status.INVALID_ARGUMENT, "the request ends before its own length"
+        ) from error
+    if body is None:
+        raise GRPCError(Status.INVALID_ARGUMENT, "the call carries no request message")
+    return body
+
+
+@contextlib.contextmanager
+def _statuses(path: str) -> Iterator[None]:
+    """Turn what a call raises into a gRPC status; the text ends up in the pod's event."""
+    try:
+        yield
+    except GRPCError:
+        raise
+    except BadMessageError as error:
+        raise GRPCError(Status.INVALID_ARGUMENT, str(error)) from error
+    except AllocationError as error:
+        raise GRPCError(Status.FAILED_PRECONDITION, str(error)) from error
+    except H2Error as error:  # the peer reset the stream while we answered
+        raise GRPCError(Status.UNAVAILABLE, "the stream is closed") from error
+    except Exception as error:  # the edge: whatever is wrong in the agent, the kubelet gets a text
+        log.exception("call failed unexpectedly", extra={"call": path})
+        text = f"ascend-agent failed in {path}: {type(error).__name__}: {shown(str(error))}"
+        raise GRPCError(Status.INTERNAL, f"{text}; its log has the details") from error
