@@ -7,6 +7,7 @@ AgentError
 │                                    NpuLostError · NpuUnresponsiveError
 ├── KubeletError                     RegistrationRefusedError · KubeletGoneError · KubeletBusyError
 │                                    BadMessageError: OversizeMessageError
+├── HostError                        a file, lock or port of the host can't be used
 └── AllocationError                  raised in flows/allocate alone; becomes a gRPC status
 
 A type says what the catcher does: retry, treat as absent, turn into a fault, give up.
@@ -102,6 +103,10 @@ class BadMessageError(KubeletError):
 
 class OversizeMessageError(BadMessageError):
     """A message is longer than we accept; it was refused before it was read."""
+
+
+class HostError(AgentError):
+    """The host won't let us use a file, a lock or a port; the text names it and the remedy."""
 
 
 class AllocationError(AgentError):
