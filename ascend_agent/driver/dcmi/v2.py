@@ -13,6 +13,10 @@ _CHIPS = abi.LIMITS["max_cards"]
 
 _LIST = "dcmiv2_get_device_list"
 _TOTAL = "dcmiv2_get_all_device_count"
+_TYPE = "dcmiv2_get_device_type"
+
+_NPU = abi.ENUMS["dcmi_unit_type"]["NPU"]
+_NO_NPU = abi.ENUMS["dcmi_unit_type"]["INVALID"]
 
 
 class V2(Generation):
@@ -57,17 +61,21 @@ class V2(Generation):
         return chip[2:]
 
     def list_chips(self, library: Library) -> Result:
-        """Return the chips of the snapshot, each a card of its own."""
-        ids, count = (ctypes.c_int * _CHIPS)(), ctypes.c_int()
-        if rc := library.call(_LIST, ids, ctypes.byref(count), _CHIPS):
+        """Return the chips of the snapshot, each a card of its own.
+
+        One unusable chip makes the whole list fail; the others are then found one by one.
+        """
+        rc, logics = _list(library)
+        expected = len(logics)
+        if rc != codes.OK:
+            logics = _probe(library)
+            expected = len(logics) + 1
+        if rc != codes.OK and not logics:
             return {"rc": rc, "call": _LIST}
-        if not 0 <= count.value <= _CHIPS:
-            return {"rc": codes.INVALID_ANSWER, "call": _LIST}
-        logics = [logic for logic in ids[: count.value] if logic >= 0]
         # In a plain container nobody may ask for the total (-8002): then the list is all there is.
         total = ctypes.c_int()
         known = library.call(_TOTAL, ctypes.byref(total)) == codes.OK
-        cards = max(len(logics), total.value) if known else len(logics)
+        cards = max(len(logics), total.value) if known else expected
         return {
             "rc": codes.OK,
             "chips": [[-1, -1, logic, logic] for logic in logics],
@@ -75,3 +83,23 @@ class V2(Generation):
             "lost_cards": cards - len(logics),
             "failed": [],
         }
+
+
+def _list(library: Library) -> tuple[int, list[int]]:
+    ids, count = (ctypes.c_int * _CHIPS)(), ctypes.c_int()
+    # List, count, capacity: the other generation has list and count the other way round.
+    rc = library.call(_LIST, ids, ctypes.byref(count), _CHIPS)
+    if rc == codes.OK and not 0 <= count.value <= _CHIPS:
+        rc = codes.INVALID_ANSWER
+    return rc, [logic for logic in ids[: count.value] if logic >= 0] if rc == codes.OK else []
+
+
+def _probe(library: Library) -> list[int]:
+    """Return the logic ids that the snapshot knows as NPUs; touches no hardware."""
+    found = []
+    for logic in range(_CHIPS):
+        kind = ctypes.c_uint(_NO_NPU)
+        rc = library.call(_TYPE, logic, ctypes.byref(kind))
+        if rc == codes.OK and kind.value == _NPU:
+            found.append(logic)
+    return found

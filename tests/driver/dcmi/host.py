@@ -9,6 +9,19 @@ import os
 import stat
 from pathlib import Path
 
+# A stand-in for npu-smi, with a file beside it for the flag. Setting asks first, and ends with
+# status 200 where nobody answers.
+SHARE_TOOL = """#!/bin/sh
+flag=$(dirname "$0")/flag
+echo "$@ $LD_LIBRARY_PATH" >> "$(dirname "$0")/calls"
+case "$1" in
+set) read answer; [ "$answer" = Y ] || exit 200; echo True > "$flag" ;;
+info)
+    value=$(cat "$flag" 2>/dev/null || echo False)
+    printf '\\tDevice-share Status            : %s\\n' "$value" ;;
+esac
+"""
+
 
 class Host:
     """Files below *root*, and the owners and modes that a test gave them."""

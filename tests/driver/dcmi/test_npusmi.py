@@ -1,30 +1,11 @@
 """The vendor's tool, by stand-ins that are shell scripts at the tool's places."""
 
-from pathlib import Path
-
 import pytest
 
 from ascend_agent.driver.dcmi.npusmi import NpuSmi, ToolError, parse_share
-from tests.driver.dcmi.host import Host
+from tests.driver.dcmi.host import SHARE_TOOL, Host
 
 pytestmark = pytest.mark.peer
-
-# Keeps the flag in a file beside itself; setting asks first and ends with 200 unanswered.
-STAND_IN = """#!/bin/sh
-flag=$(dirname "$0")/flag
-echo "$@ $LD_LIBRARY_PATH" >> "$(dirname "$0")/calls"
-case "$1" in
-set) read answer; [ "$answer" = Y ] || exit 200; echo True > "$flag" ;;
-info)
-    value=$(cat "$flag" 2>/dev/null || echo False)
-    printf '\\tDevice-share Status            : %s\\n' "$value" ;;
-esac
-"""
-
-
-@pytest.fixture
-def host(tmp_path: Path) -> Host:
-    return Host(tmp_path)
 
 
 def tool(host: Host, *places: str) -> NpuSmi:
@@ -36,7 +17,7 @@ def tool(host: Host, *places: str) -> NpuSmi:
 
 
 def test_the_flag_is_set_and_read_with_the_documented_words(host: Host) -> None:
-    host.file("tools/npu-smi", STAND_IN, executable=True)
+    host.file("tools/npu-smi", SHARE_TOOL, executable=True)
     npu_smi = tool(host, "absent/npu-smi", "tools/npu-smi")
 
     before = npu_smi.read_share(4, 1)
@@ -50,7 +31,7 @@ def test_the_flag_is_set_and_read_with_the_documented_words(host: Host) -> None:
 
 def test_a_tool_that_others_can_replace_is_not_run(host: Host) -> None:
     """It would run with our rights."""
-    host.file("tools/npu-smi", STAND_IN, executable=True)
+    host.file("tools/npu-smi", SHARE_TOOL, executable=True)
     host.mode("tools", 0o777)
 
     with pytest.raises(ToolError, match="can be written by group or others"):

@@ -9,11 +9,6 @@ from ascend_agent.driver.dcmi import trust
 from tests.driver.dcmi.host import Host
 
 
-@pytest.fixture
-def host(tmp_path: Path) -> Host:
-    return Host(tmp_path)
-
-
 def check(host: Host, path: str, *, allow_unsafe: bool = False) -> str:
     return trust.check(path, allow_unsafe=allow_unsafe, lstat=host.lstat)
 
