@@ -84,3 +84,11 @@ def test_decisions_are_numbered_without_a_gap() -> None:
     numbers = sorted(int(path.name[:4]) for path in (DOCS / "decisions").glob("*.md"))
 
     assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_the_image_is_built_from_files_that_exist() -> None:
+    lines = (ROOT / "Dockerfile").read_text().splitlines()
+    copies = [line.split()[1:-1] for line in lines if line.startswith("COPY ") and "--" not in line]
+
+    assert copies
+    assert not [name for names in copies for name in names if not (ROOT / name).exists()]

@@ -9,11 +9,13 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tools.docs import channels, messages, options
+from tools.docs import channels, chips, messages, options
 from tools.docs.pages import DOCS, block_names, fill
 
 SOURCES: Mapping[str, Callable[[], str]] = {
     "channels": channels.render,
+    "chip-generations": chips.generations,
+    "chip-nodes": chips.nodes,
     "commands": options.commands,
     "messages": messages.render,
     "options": options.options,

@@ -16,6 +16,7 @@ _LEVELS = {"warning": "warning", "error": "error", "exception": "error", "critic
 _LOGGERS = {"log", "_log", "logger", "_logger"}
 _HEADING = re.compile(r"^### (?P<phrase>.+)$", re.MULTILINE)
 _FIELDS = ("Level", "Meaning", "Check", "Action")
+_LINE = re.compile(rf"^({'|'.join(_FIELDS)}): (.+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,12 +82,17 @@ def sections(folder: Path = DOCS / "operations.d") -> tuple[Section, ...]:
 
 
 def _fields(body: str, place: str) -> Iterator[tuple[str, str]]:
-    """Yield (field, text) of one section; ValueError where it has not exactly the four fields."""
-    matches = re.findall(r"^(\w+): (.*(?:\n(?!\w+: |#).*\S.*)*)", body, re.MULTILINE)
-    if tuple(name for name, _ in matches) != _FIELDS:
-        text = f"{place} must have exactly the lines {', '.join(_FIELDS)}, in this order"
+    """Yield (field, text) of one section; ValueError where a field is missing or misplaced.
+
+    A field with several sentences has several lines, each under its name.
+    """
+    lines = _LINE.findall(body)
+    found = [name for name, _ in lines]
+    if sorted(found, key=_FIELDS.index) != found or set(found) != set(_FIELDS):
+        text = f"{place} must have the lines {', '.join(_FIELDS)}, in this order"
         raise ValueError(text)
-    yield from ((name, " ".join(text.split())) for name, text in matches)
+    for field in _FIELDS:
+        yield field, " ".join(text for name, text in lines if name == field)
 
 
 def render() -> str:
