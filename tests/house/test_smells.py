@@ -11,7 +11,6 @@ CATCH_ALL = {
     "ascend_agent/driver/lanes.py": "the worker's edge: a failure becomes the call's reply",
     "ascend_agent/driver/outbox.py": "foreign bytes that mean nothing must not end the thread",
     "ascend_agent/kubelet/calls.py": "the edge to gRPC: a failure becomes a status",
-    "ascend_agent/runtime/supervisor.py": "the place where any failure of a task is ours",
     "ascend_agent/runtime/threads.py": "a thread's failure travels to whoever awaits it",
 }
 COUNTED_ELSEWHERE = {
@@ -24,6 +23,7 @@ COUNTED_ELSEWHERE = {
     "ascend_agent/sim/observer.py": "emptied within a quarter of a second",
 }
 LONG_MODULES = {
+    "ascend_agent/app.py": "the composition root: the one place that knows every class",
     "ascend_agent/driver/dcmi/abi.py": "tables: the vendor libraries' structures and functions",
 }
 MOST_LINES = 300
@@ -73,7 +73,7 @@ def test_any_exception_is_caught_at_the_edges_alone() -> None:
         for source in sources(PACKAGE)
         for node in source.walk()
         if isinstance(node, ast.ExceptHandler)
-        and (node.type is None or ast.unparse(node.type) in {"Exception", "BaseException"})
+        and (node.type is None or re.search(r"\b(Base)?Exception\b", ast.unparse(node.type)))
         and ast.unparse(node.body[-1]) != "raise"
     }
 

@@ -48,7 +48,7 @@ def test_log_calls_are_found_with_their_level_and_others_are_not(tmp_path: Path)
 
 def test_the_sentences_of_a_field_are_joined(tmp_path: Path) -> None:
     (tmp_path / "area.md").write_text(
-        "### card is late\nLevel: warning\nMeaning: One.\nMeaning: Two.\nCheck: Three.\nAction: Four.\n"
+        "### card is late\nLevel: warning\nMeaning: One.\nMeaning: Two.\nCheck: 3.\nAction: 4.\n"
     )
 
     (section,) = sections(tmp_path)
@@ -69,7 +69,7 @@ def test_the_sentences_of_a_field_are_joined(tmp_path: Path) -> None:
 def test_a_section_without_its_four_fields_is_named(tmp_path: Path, body: str) -> None:
     (tmp_path / "area.md").write_text(f"### card is late\n{body}")
 
-    with pytest.raises(ValueError, match="area.md: card is late"):
+    with pytest.raises(ValueError, match=r"area\.md: card is late"):
         sections(tmp_path)
 
 
