@@ -10,9 +10,10 @@ from pathlib import Path
 from ascend_agent.cli.arguments import Arguments, Given, option_of
 from ascend_agent.cli.options import Command
 from ascend_agent.errors import ConfigError
-from ascend_agent.settings import DriverKind, Problem, Settings, build_settings
+from ascend_agent.settings import DriverKind, LogLevel, LogStyle, Problem, Settings, build_settings
 
 _OF_THE_NODE = ("chip", "npus", "seed")
+_FOR_PEOPLE = {"log_level": LogLevel.ERROR, "log_style": LogStyle.CONSOLE}
 _LONGEST_SHOW_S = 7 * 86400.0
 _YES = frozenset({"1", "true", "yes", "on"})
 _NO = frozenset({"0", "false", "no", "off"})
@@ -42,6 +43,8 @@ def compose(arguments: Arguments) -> tuple[Settings, Show]:
         has_scenario="scenario" in given,
     )
     values: dict[str, object] = {}
+    if arguments.command is not Command.RUN:
+        values |= _FOR_PEOPLE
     if arguments.command is Command.SIM:
         values["driver"] = DriverKind.SIMULATED
     if node := _take_node(given, problems):

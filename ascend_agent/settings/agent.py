@@ -182,8 +182,12 @@ class Settings(BaseModel):
         default=None,
         description="ADDR:PORT of /metrics, /healthz, /readyz, /status; off by default",
     )
-    log_level: LogLevel = Field(default=LogLevel.INFO, description="least level that is logged")
-    log_style: LogStyle = Field(default=LogStyle.JSON, description="form of the log lines")
+    log_level: LogLevel = Field(
+        default=LogLevel.INFO, description="least level that is logged; error in sim and devices"
+    )
+    log_style: LogStyle = Field(
+        default=LogStyle.JSON, description="form of the log lines; console in sim and devices"
+    )
     health_interval_s: float = Field(
         default=5, ge=1, le=1800, description="seconds between health readings of an NPU"
     )

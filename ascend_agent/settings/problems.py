@@ -4,7 +4,7 @@ Every violation becomes one ``Problem``; how a setting is called by its user (a 
 environment variable, a line of a file) is left to whoever reports it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from pydantic import ValidationError
@@ -29,6 +29,9 @@ _TEXTS = {
     "finite_number": _NO_NUMBER,
     "bool_parsing": _NO_BOOL,
     "bool_type": _NO_BOOL,
+    "path_type": "is no path; give one",
+    "string_type": "is no text; give some",
+    "tuple_type": "is no list; write one",
 }
 _FOLLOWS_ANOTHER = "default_factory_not_called"  # the setting it derives from is wrong itself
 
@@ -62,7 +65,7 @@ def describe(error: ValidationError, *, known: Mapping[str, Sequence[str]]) -> t
 
 
 def _problem(detail: ErrorDetails, known: Mapping[str, Sequence[str]]) -> Problem:
-    where, kind = _without_tag(detail["loc"])
+    where, kind = _without_tag(detail["loc"], kinds=known)
     if detail["type"] == "extra_forbidden":
         why = f"is no known key; remove it or use one of {', '.join(known[kind])}"
         return Problem(where=where, value="", why=why)
@@ -71,10 +74,12 @@ def _problem(detail: ErrorDetails, known: Mapping[str, Sequence[str]]) -> Proble
     return Problem(where=where, value=shown(detail["input"]), why=_why(detail))
 
 
-def _without_tag(where: tuple[str | int, ...]) -> tuple[tuple[str | int, ...], str]:
+def _without_tag(
+    where: tuple[str | int, ...], *, kinds: Collection[str]
+) -> tuple[tuple[str | int, ...], str]:
     """Return the path as a user knows it, and the kind of step pydantic put behind its number."""
     match where:
-        case ("steps", int(number), str(kind), *rest):
+        case ("steps", int(number), str(kind), *rest) if kind in kinds:
             return ("steps", number, *rest), kind
         case _:
             return where, ""

@@ -32,12 +32,14 @@ class _TextLoader(yaml.BaseLoader):
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:  # noqa: FBT001, FBT002 -- PyYAML's signature
         seen = set()
         for key, _ in node.value:
-            if key.value in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {shown(key.value)} stands twice", key.start_mark
-                )
-            if isinstance(key.value, str):
-                seen.add(key.value)
+            trouble = ""
+            if not isinstance(key.value, str):
+                trouble = "a key is no text"
+            elif key.value in seen:
+                trouble = f"the key {shown(key.value)} stands twice"
+            if trouble:
+                raise yaml.constructor.ConstructorError(None, None, trouble, key.start_mark)
+            seen.add(key.value)
         return super().construct_mapping(node, deep=deep)
 
 

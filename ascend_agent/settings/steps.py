@@ -4,7 +4,7 @@ How a step is written is decided here; what it does to the node is left to the s
 """
 
 import re
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, get_args
 
 from pydantic import (
     BaseModel,
@@ -19,6 +19,7 @@ from pydantic_core import PydanticCustomError
 
 _CODE = re.compile(r"(?:0[xX])?([0-9A-Fa-f]{1,9})")
 _LARGEST_CODE = 0xF_FFFF_FFFF  # nine hex digits: the vendor's synthetic codes exceed 32 bits
+_LONGEST_S = 1_000_000
 _VERBS = {
     "fault": "fault",
     "recover": "fault",
@@ -33,8 +34,8 @@ _VERBS = {
 def _parse_code(value: object) -> int:
     """Return a fault code from hex text as the vendor's documents print it, or from a number."""
     if isinstance(value, str) and (match := _CODE.fullmatch(value.strip())):
-        return int(match[1], 16)
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LARGEST_CODE:
+        value = int(match[1], 16)
+    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _LARGEST_CODE:
         return value
     raise PydanticCustomError(
         "fault_code", "is no fault code; write one to nine hex digits, such as 80E01801"
@@ -43,7 +44,8 @@ def _parse_code(value: object) -> int:
 
 Code = Annotated[int, BeforeValidator(_parse_code)]
 Index = Annotated[int, Field(ge=0)]
-LaneCall = Literal["identity", "health", "usage", "processes", "share_read", "share_enable"]
+CardCall = Literal["identity", "health", "usage", "processes", "share_read", "share_enable"]
+NodeCall = Literal["open", "enumerate", "subscribe"]
 
 
 class _Step(BaseModel):
@@ -81,11 +83,24 @@ class DropStep(_Step):
 
 
 class HangStep(_Step):
-    """From now on, for ``hang_s`` seconds, one kind of driver call on a card does not return."""
+    """For ``hang_s`` seconds from now on one kind of driver call does not return.
 
-    card: Index
-    call: LaneCall
-    hang_s: float = Field(gt=0)
+    A call that concerns the whole node has no card, every other has one.
+    """
+
+    card: Index | None = None
+    call: CardCall | NodeCall
+    hang_s: float = Field(gt=0, le=_LONGEST_S)
+
+    @model_validator(mode="after")
+    def _card_where_it_matters(self) -> Self:
+        if (self.card is None) != (self.call in get_args(NodeCall)):
+            raise PydanticCustomError(
+                "scenario",
+                "must name a card, except for {names}; add or remove card",
+                {"names": ", ".join(get_args(NodeCall))},
+            )
+        return self
 
 
 class WorkerStep(_Step):

@@ -1,0 +1,158 @@
+"""The embedded kubelet's own two gRPC services, and a server that can die like a process."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from grpclib import GRPCError, Status
+from grpclib.protocol import H2Protocol
+from grpclib.server import Server
+
+from ascend_agent._generated.deviceplugin import v1beta1 as plugin
+from ascend_agent._generated.podresources import v1 as resources
+from ascend_agent.model.ids import PluginDeviceId, ResourceName
+from ascend_agent.sim.kubelet.pods import DeviceState, Pod
+
+_VERSION = "v1beta1"
+_RESOURCE = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-\w.]*[A-Za-z0-9])?")
+
+
+Service = plugin.RegistrationBase | resources.PodResourcesListerBase
+
+
+class MortalServer(Server):
+    """A server whose ``kill`` drops every connection at once, as the end of a process does."""
+
+    def __init__(self, services: Sequence[Service]) -> None:
+        super().__init__(services)
+        self._protocols: list[H2Protocol] = []
+
+    def _protocol_factory(self) -> H2Protocol:
+        protocol = super()._protocol_factory()
+        self._protocols.append(protocol)
+        return protocol
+
+    async def kill(self) -> None:
+        """Stop listening and cut every connection; safe where ``start`` never succeeded."""
+        if self._server is None:
+            return
+        self.close()
+        for protocol in self._protocols:
+            if hasattr(protocol, "connection"):  # absent until the connection is made
+                protocol.connection._transport.abort()  # noqa: SLF001 -- no polite close: that is the point
+        self._protocols.clear()
+        await self.wait_closed()
+
+
+class Registration(plugin.RegistrationBase):
+    """Takes registrations and checks them as the kubelet does."""
+
+    def __init__(
+        self,
+        *,
+        accept: Callable[[plugin.RegisterRequest], None],
+        refuse: Callable[[ResourceName, str], None],
+    ) -> None:
+        self._accept = accept
+        self._refuse = refuse
+
+    async def register(self, message: plugin.RegisterRequest) -> plugin.Empty:
+        """Accept the plugin; dialling it back goes on after the answer."""
+        if reason := _refusal(message):
+            self._refuse(ResourceName(message.resource_name), reason)
+            raise GRPCError(Status.UNKNOWN, reason)
+        self._accept(message)
+        return plugin.Empty()
+
+
+def _refusal(message: plugin.RegisterRequest) -> str:
+    if message.version != _VERSION:
+        return f"plugin speaks {message.version!r}, this kubelet {_VERSION}"
+    if not _RESOURCE.fullmatch(message.resource_name):
+        return f"{message.resource_name!r} is no extended resource"
+    if not message.endpoint or Path(message.endpoint).name != message.endpoint:
+        return f"endpoint {message.endpoint!r} is no file name"
+    return ""
+
+
+class PodResources(resources.PodResourcesListerBase):
+    """Tells who holds which device."""
+
+    def __init__(
+        self,
+        *,
+        held: Mapping[Pod, tuple[PluginDeviceId, ...]],
+        devices: Callable[[ResourceName], Mapping[PluginDeviceId, DeviceState]],
+        offered: Callable[[], Sequence[ResourceName]],
+    ) -> None:
+        self._held = held
+        self._devices = devices
+        self._offered = offered
+
+    async def list(
+        self,
+        message: resources.ListPodResourcesRequest,  # noqa: ARG002 -- empty
+    ) -> resources.ListPodResourcesResponse:
+        """Return every pod, with its devices."""
+        return resources.ListPodResourcesResponse(
+            pod_resources=[self._entry(pod) for pod in self._held]
+        )
+
+    async def get_allocatable_resources(
+        self,
+        message: resources.AllocatableResourcesRequest,  # noqa: ARG002 -- empty
+    ) -> resources.AllocatableResourcesResponse:
+        """Return the healthy devices of every resource."""
+        found: list[resources.ContainerDevices] = []
+        for resource in self._offered():
+            states = self._devices(resource)
+            healthy = [device for device, state in states.items() if state.healthy]
+            found += self._containers(resource, healthy)
+        return resources.AllocatableResourcesResponse(devices=found)
+
+    async def get(
+        self, message: resources.GetPodResourcesRequest
+    ) -> resources.GetPodResourcesResponse:
+        """Return one pod."""
+        for pod in self._held:
+            if (pod.name, pod.namespace) == (message.pod_name, message.pod_namespace):
+                return resources.GetPodResourcesResponse(pod_resources=self._entry(pod))
+        raise GRPCError(Status.NOT_FOUND, f"no pod {message.pod_namespace}/{message.pod_name}")
+
+    def _entry(self, pod: Pod) -> resources.PodResources:
+        return resources.PodResources(
+            name=pod.name,
+            namespace=pod.namespace,
+            containers=[
+                resources.ContainerResources(
+                    name=pod.container, devices=[*self._containers(pod.resource, self._held[pod])]
+                )
+            ],
+        )
+
+    def _containers(
+        self, resource: ResourceName, devices: Sequence[PluginDeviceId]
+    ) -> Sequence[resources.ContainerDevices]:
+        """Return the devices grouped by NUMA node, as the kubelet tells them."""
+        states = self._devices(resource)
+        groups: dict[int | None, list[str]] = {}
+        for device in devices:
+            numa = states[device].numa if device in states else None
+            groups.setdefault(numa, []).append(device)
+        return [
+            resources.ContainerDevices(
+                resource_name=resource,
+                device_ids=ids,
+                topology=None
+                if numa is None
+                else resources.TopologyInfo(nodes=[resources.NumaNode(id=numa)]),
+            )
+            for numa, ids in groups.items()
+        ]
+
+
+async def serve(services: Sequence[Service], path: Path) -> MortalServer:
+    """Serve on a fresh socket at *path*; a file of an earlier kubelet there is replaced."""
+    server = MortalServer(services)
+    await server.start(path=str(path))
+    return server

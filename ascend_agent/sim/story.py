@@ -1,0 +1,87 @@
+"""What happens while people watch: to the node, and on the kubelet's side of it.
+
+Without a scenario a short story is told: two pods get NPUs, one NPU fails and is withdrawn, it
+comes back, the kubelet restarts, the vendor library crashes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ascend_agent.settings import FaultStep, HangStep, SimulatedNode, Step, WorkerStep
+
+_FAULT = 0x80E01801  # a code that takes the NPU out of service until it recovers
+_TAIL_S = 3.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdmitPod:
+    """A pod is created; it waits until enough devices are free."""
+
+    at_s: float
+    name: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestartKubelet:
+    """The kubelet dies and comes back after ``down_s``."""
+
+    at_s: float
+    down_s: float
+
+
+Act = AdmitPod | RestartKubelet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Story:
+    """A node with its scenario, what the kubelet does meanwhile, and when it is all over."""
+
+    node: SimulatedNode
+    acts: tuple[Act, ...]
+    ends_s: float
+
+
+def tell(node: SimulatedNode, *, for_s: float | None) -> Story:
+    """Return the default story on *node*; told faster where *for_s* leaves less time."""
+    count = node.count
+    steps: Sequence[Step] = (WorkerStep(at_s=13.0, worker="die"),)
+    if count:
+        victim = min(3, count - 1)
+        steps = (
+            FaultStep(at_s=4.0, npu=victim, fault=_FAULT),
+            FaultStep(at_s=7.0, npu=victim, recover=_FAULT),
+            *steps,
+        )
+    acts: tuple[Act, ...] = (*_pods(count, first_s=1.0), RestartKubelet(at_s=10.0, down_s=0.5))
+    ends_s = 13.0 + _TAIL_S
+    pace = 1.0 if for_s is None else min(1.0, for_s / ends_s)
+    return Story(
+        node=node.model_copy(
+            update={
+                "steps": tuple(step.model_copy(update={"at_s": step.at_s * pace}) for step in steps)
+            }
+        ),
+        acts=tuple(replace(act, at_s=act.at_s * pace) for act in acts),
+        ends_s=ends_s * pace,
+    )
+
+
+def follow(node: SimulatedNode) -> Story:
+    """Return the story of *node*'s own scenario, with two pods that hold NPUs meanwhile."""
+    last_s = max((_over_s(step) for step in node.steps), default=0.0)
+    return Story(node=node, acts=_pods(node.count, first_s=0.5), ends_s=last_s + _TAIL_S)
+
+
+def _pods(npus: int, *, first_s: float) -> tuple[AdmitPod, ...]:
+    """Return two pods, of half and of a quarter of the NPUs, as far as there are any."""
+    half, quarter = max(1, npus // 2), max(1, npus // 4)
+    pods = (
+        AdmitPod(at_s=first_s, name="training-0", count=half),
+        AdmitPod(at_s=first_s + 1.0, name="inference-0", count=quarter),
+    )
+    return pods[: min(2, npus)]
+
+
+def _over_s(step: Step) -> float:
+    return step.at_s + step.hang_s if isinstance(step, HangStep) else step.at_s

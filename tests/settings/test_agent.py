@@ -1,0 +1,131 @@
+"""Defaults, ranges and forms of the agent's settings."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from ascend_agent.settings import HttpAddress, Settings
+
+
+def test_the_pod_resources_socket_follows_the_kubelets_root() -> None:
+    """``--root-dir`` moves this socket."""
+    settings = Settings(kubelet_dir=Path("/data/kubelet"))
+
+    assert settings.pod_resources_socket == Path("/data/kubelet/pod-resources/kubelet.sock")
+
+
+def test_the_registration_socket_does_not_follow_the_kubelets_root() -> None:
+    """The device-plugin directory is a constant in the kubelet; only some distributions move it."""
+    settings = Settings(kubelet_dir=Path("/data/kubelet"))
+
+    assert settings.device_plugin_dir == Path("/var/lib/kubelet/device-plugins")
+    assert settings.kubelet_socket == Path("/var/lib/kubelet/device-plugins/kubelet.sock")
+
+
+def test_the_registration_socket_follows_the_plugin_directory() -> None:
+    settings = Settings(device_plugin_dir=Path("/data/plugins"))
+
+    assert settings.kubelet_socket == Path("/data/plugins/kubelet.sock")
+
+
+def test_a_given_socket_wins_over_its_directory() -> None:
+    settings = Settings(
+        device_plugin_dir=Path("/data/plugins"), kubelet_socket=Path("/elsewhere/kubelet.sock")
+    )
+
+    assert settings.kubelet_socket == Path("/elsewhere/kubelet.sock")
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("127.0.0.1:9100", HttpAddress(host="127.0.0.1", port=9100)),
+        (":9100", HttpAddress(host=None, port=9100)),
+        ("localhost:9100", HttpAddress(host="localhost", port=9100)),
+        ("[::1]:9100", HttpAddress(host="::1", port=9100)),
+        ("[::]:0", HttpAddress(host="::", port=0)),
+    ],
+)
+def test_an_http_address_is_an_address_and_a_port(text: str, address: HttpAddress) -> None:
+    assert Settings.model_validate({"http": text}).http == address
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "9100",
+        "127.0.0.1",
+        "127.0.0.1:",
+        ":65536",
+        "host:1",
+        "::1:9100",
+        "[::1]",
+        "1.2.3:80",
+        "a:b",
+    ],
+)
+def test_what_is_no_http_address_is_refused_with_an_example(text: str) -> None:
+    with pytest.raises(ValidationError, match=r"such as 127\.0\.0\.1:9100 or :9100"):
+        Settings.model_validate({"http": text})
+
+
+@pytest.mark.parametrize(
+    "field", ["library", "kubelet_dir", "device_plugin_dir", "run_dir", "cdi_dir", "host_root"]
+)
+def test_a_relative_path_is_refused(field: str) -> None:
+    """A daemon has no directory of its own that a relative path could mean."""
+    with pytest.raises(ValidationError, match="start it with /"):
+        Settings.model_validate({field: "some/where"})
+
+
+def test_a_directory_that_leaves_no_room_for_a_socket_is_refused() -> None:
+    """A Unix socket's path holds 107 bytes; bind would fail with a text nobody understands."""
+    Settings(device_plugin_dir=Path("/" + "d" * 74))
+    with pytest.raises(ValidationError, match="at most 75 bytes"):
+        Settings(device_plugin_dir=Path("/" + "d" * 75))
+
+
+def test_a_derived_socket_that_is_too_long_is_refused() -> None:
+    with pytest.raises(ValidationError, match="at most 107 bytes"):
+        Settings(kubelet_dir=Path("/" + "k" * 100))
+
+
+@pytest.mark.parametrize("name", ["node-1", "a", "10.0.0.1", "x" * 253])
+def test_a_node_name_is_a_dns_name(name: str) -> None:
+    assert Settings(node_name=name).node_name == name
+
+
+@pytest.mark.parametrize("name", ["", "Node", "a_b", "-a", "a-", "a..b", "x" * 254, "a\n"])
+def test_what_is_no_node_name_is_refused(name: str) -> None:
+    with pytest.raises(ValidationError, match="no node name"):
+        Settings(node_name=name)
+
+
+@pytest.mark.parametrize(
+    ("field", "low", "high"),
+    [
+        ("shares", 1, 100),
+        ("device_reset_timeout_s", 10, 600),
+        ("health_interval_s", 1, 1800),
+        ("poll_interval_s", 0.5, 1800),
+        ("rescan_interval_s", 10, 86400),
+        ("driver_grace_s", 0, 3600),
+        ("query_deadline_s", 0.1, 60),
+        ("allocate_timeout_s", 1, 60),
+    ],
+)
+def test_a_number_keeps_to_its_range(field: str, low: float, high: float) -> None:
+    for value in (low, high):
+        assert getattr(Settings.model_validate({field: value}), field) == value
+    for value in (low - 1, high + 1, float("nan"), float("inf")):
+        with pytest.raises(ValidationError):
+            Settings.model_validate({field: value})
+
+
+def test_settings_do_not_change_after_the_start() -> None:
+    settings = Settings()
+
+    with pytest.raises(ValidationError, match="frozen"):
+        setattr(settings, "shares", 2)  # noqa: B010 -- a plain assignment is what mypy forbids

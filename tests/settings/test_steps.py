@@ -1,0 +1,104 @@
+"""What a step may say."""
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from ascend_agent.settings import DropStep, FaultStep, HangStep, Step, WorkerStep
+
+STEP: TypeAdapter[Step] = TypeAdapter(Step)
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("80E01801", 0x80E01801),  # YAML alone would see a number in scientific notation
+        ("81078603", 0x81078603),  # digits alone: YAML would read a decimal
+        ("012345670", 0x12345670),  # a leading zero: YAML would read an octal
+        ("0x80E01801", 0x80E01801),
+        ("0X80e01801", 0x80E01801),
+        ("40f84e00", 0x40F84E00),
+        ("110001024", 0x110001024),  # nine digits: a synthetic code
+        (" 80E01801 ", 0x80E01801),
+        (0x80E01801, 0x80E01801),
+    ],
+)
+def test_a_fault_code_is_hex_however_it_is_written(text: str | int, code: int) -> None:
+    step = STEP.validate_python({"at_s": 1, "npu": 0, "fault": text})
+
+    assert step == FaultStep(at_s=1, npu=0, fault=code)
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["", "0", "x80E01801", "80E01801Z", "1234567890", "-1", "8_0", -1, 0, True, None, 2**40],
+)
+def test_what_is_no_fault_code_is_refused(value: object) -> None:
+    with pytest.raises(ValidationError):
+        STEP.validate_python({"at_s": 1, "npu": 0, "fault": value})
+
+
+@pytest.mark.parametrize(
+    ("raw", "step"),
+    [
+        ({"at_s": "4", "npu": "3", "recover": "A"}, FaultStep(at_s=4, npu=3, recover=10)),
+        ({"at_s": "4.5", "card": "3", "pulse": "A"}, FaultStep(at_s=4.5, card=3, pulse=10)),
+        ({"at_s": "0", "card": "5", "drop": "true"}, DropStep(at_s=0, card=5, drop=True)),
+        ({"at_s": "1", "card": "5", "drop": "false"}, DropStep(at_s=1, card=5, drop=False)),
+        (
+            {"at_s": "1", "card": "0", "call": "health", "hang_s": "20"},
+            HangStep(at_s=1, card=0, call="health", hang_s=20),
+        ),
+        (
+            {"at_s": "1", "call": "enumerate", "hang_s": "20"},
+            HangStep(at_s=1, call="enumerate", hang_s=20),
+        ),
+        ({"at_s": "1", "worker": "die"}, WorkerStep(at_s=1, worker="die")),
+    ],
+)
+def test_a_step_is_what_its_verb_says(raw: dict[str, str], step: Step) -> None:
+    """All values are text: that is how a scenario file is read."""
+    assert STEP.validate_python(raw) == step
+
+
+def test_a_step_that_is_one_already_stays_what_it_is() -> None:
+    """A loaded scenario passes through the settings once more."""
+    steps: list[Step] = [
+        FaultStep(at_s=1, npu=0, fault=1),
+        DropStep(at_s=1, card=0, drop=True),
+        HangStep(at_s=1, card=0, call="usage", hang_s=1),
+        WorkerStep(at_s=1, worker="die"),
+    ]
+
+    assert [STEP.validate_python(step) for step in steps] == steps
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        {"at_s": 1},
+        {"at_s": 1, "npu": 0},
+        7,
+        None,
+        {"npu": 0, "fault": "A"},
+        {"at_s": -0.1, "npu": 0, "fault": "A"},
+        {"at_s": "inf", "npu": 0, "fault": "A"},
+        {"at_s": "nan", "npu": 0, "fault": "A"},
+        {"at_s": 1, "fault": "A"},
+        {"at_s": 1, "npu": 0, "card": 0, "fault": "A"},
+        {"at_s": 1, "npu": 0, "fault": "A", "recover": "A"},
+        {"at_s": 1, "npu": -1, "fault": "A"},
+        {"at_s": 1, "npu": 0, "fault": "A", "hang_s": 3},
+        {"at_s": 1, "npu": 0, "drop": True},
+        {"at_s": 1, "card": 0, "drop": "perhaps"},
+        {"at_s": 1, "card": 0, "call": "reset", "hang_s": 3},
+        {"at_s": 1, "card": 0, "call": "health"},
+        {"at_s": 1, "card": 0, "call": "health", "hang_s": 0},
+        {"at_s": 1, "card": 0, "hang_s": 3},
+        {"at_s": 1, "call": "health", "hang_s": 3},
+        {"at_s": 1, "card": 0, "call": "open", "hang_s": 3},
+        {"at_s": 1, "worker": "live"},
+    ],
+)
+def test_a_step_that_means_nothing_is_refused(raw: object) -> None:
+    with pytest.raises(ValidationError):
+        STEP.validate_python(raw)
