@@ -1,0 +1,41 @@
+"""Why the host refused us a path, in words that name what to change (PM-1)."""
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+_REFUSED = {errno.EACCES, errno.EPERM}
+
+
+def explain_refusal(path: Path, error: OSError) -> str:
+    """Return what failed on *path*; of a refusal also its owner, mode and label, and the remedy."""
+    text = f"{path}: {error.strerror or error}"
+    if error.errno == errno.EROFS:
+        return f"{text}; mount it writable into the agent's pod"
+    if error.errno not in _REFUSED:
+        return text
+    return (
+        f"{text} ({_guards(path)}); run the agent as root and privileged, or allow it in the "
+        "node's SELinux or AppArmor policy"
+    )
+
+
+def _guards(path: Path) -> str:
+    """Return who owns the nearest part of *path* that can be seen, its mode and its label."""
+    for place in (path, *path.parents):
+        try:
+            seen = place.lstat()
+        except OSError:
+            continue  # behind what refuses us: the part above it tells
+        owner = f"{place} is {stat.filemode(seen.st_mode)}, owner {seen.st_uid}:{seen.st_gid}"
+        return f"{owner}, {_label(place)}; we are {os.geteuid()}:{os.getegid()}"
+    return "nothing of it can be seen"
+
+
+def _label(place: Path) -> str:
+    try:
+        label = os.getxattr(place, "security.selinux", follow_symlinks=False)
+    except OSError:
+        return "no SELinux label readable"
+    return f"SELinux label {label.rstrip(bytes(1)).decode(errors='replace')}"
