@@ -27,8 +27,7 @@ def run(
         OSError: it can't be started.
 
     """
-    # Rarely needed, and 1 MiB: most workers never run a program.
-    import subprocess  # noqa: PLC0415
+    import subprocess  # noqa: PLC0415 -- 1 MiB, and most workers never run a program
 
     with subprocess.Popen(  # noqa: S603 -- argv holds a checked absolute path, no shell
         argv,

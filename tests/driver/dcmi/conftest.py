@@ -45,6 +45,7 @@ MakeNode = Callable[..., Node]
 @pytest.fixture
 def make_node(
     make_fake_host: Callable[..., FakeHost],
+    fake_dcmi: Path,
     fake_dcmi_variant: Callable[[str], Path],
     tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: pytest.MonkeyPatch,
@@ -55,7 +56,7 @@ def make_node(
         host = make_fake_host(*model)
         # A copy: the loader would hand out the library that an earlier test loaded.
         own = tmp_path_factory.mktemp("lib") / "libdcmi.so"
-        shutil.copy(fake_dcmi_variant(variant), own)
+        shutil.copy(fake_dcmi if variant == "full" else fake_dcmi_variant(variant), own)
         for name, value in host.environment.items():
             monkeypatch.setenv(name, value)
         return Node(host, own, tool)

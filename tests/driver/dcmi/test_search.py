@@ -1,6 +1,5 @@
 """Where the library is looked for, and what is said when it is not there."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -231,4 +230,4 @@ def test_the_real_loader_cache_can_be_read() -> None:
     path = parse_loader_cache(search.read_loader_cache(), "libc.so.6")
 
     assert path is not None
-    assert os.path.isabs(path)  # noqa: PTH117
+    assert Path(path).is_absolute()
