@@ -1,0 +1,1 @@
+"""Speed and memory as numbers; ``python -m benchmarks.<name> [--json]``, none of them a test."""
