@@ -17,6 +17,7 @@ from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 _FAKES = Path(__file__).parent / "fake_dcmi" / "fixtures.py"
 pytest_plugins = ["tests.fake_dcmi.fixtures"] if _FAKES.is_file() else []
@@ -30,6 +31,10 @@ _PROXIES = ("http_proxy", "https_proxy", "grpc_proxy", "all_proxy")
 # Quirk: before a synchronous test that runs first looptime asks for "the" loop, and Python up to
 # 3.13 would make one that nobody closes. After this call it says instead that there is none.
 asyncio.set_event_loop(None)
+
+# The same examples on every run: a find is kept as a test of its own, not as luck.
+settings.register_profile("project", deadline=None, derandomize=True, database=None)
+settings.load_profile("project")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
