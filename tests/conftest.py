@@ -14,13 +14,11 @@ import os
 import sys
 import time
 from collections.abc import AsyncIterator, Generator, Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-_FAKES = Path(__file__).parent / "fake_dcmi" / "fixtures.py"
-pytest_plugins = ["tests.fake_dcmi.fixtures"] if _FAKES.is_file() else []
+pytest_plugins = ["tests.fake_dcmi.fixtures"]
 
 _ORDINARY_LIMIT_S = 2
 _LONG_LIMIT_S = 30

@@ -70,7 +70,11 @@ def verdicts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     (folder / "test_inner.py").write_text(_SUITE)
     command = [sys.executable, "-m", "pytest", "--junitxml=report.xml", "test_inner.py"]
     subprocess.run(
-        command, cwd=folder, env={"ASCEND_CI": "1"}, stdout=subprocess.DEVNULL, check=False
+        command,
+        cwd=folder,
+        env={"ASCEND_CI": "1", "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.DEVNULL,
+        check=False,
     )
     report = ET.parse(folder / "report.xml")  # noqa: S314 -- pytest wrote it just now
     found: dict[str, str] = {}
