@@ -46,7 +46,9 @@ class KubeletChannel(Channel):
         # In a task of its own: grpclib ends a call by cancelling the task that waits for it and
         # does not take that back, which would make this task's next TaskGroup misbehave.
         async with asyncio.TaskGroup() as group:
-            attempt = group.create_task(self._attempt(method, body, timeout_s))
+            attempt = group.create_task(
+                self._attempt(method, body, timeout_s), name=f"call {method}"
+            )
         outcome = attempt.result()
         if isinstance(outcome, bytes):
             return outcome

@@ -124,7 +124,7 @@ class GuardedProtocol(H2Protocol):
         stream = _LimitedStream(
             connection,
             connection._connection,  # noqa: SLF001 -- as Connection.create_stream does
-            connection._transport,  # noqa: SLF001
+            connection._transport,  # noqa: SLF001 -- as above
             stream_id=stream_id,
             wrapper=wrapper,
         )

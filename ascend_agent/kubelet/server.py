@@ -77,7 +77,11 @@ class KubeletServer(grpclib.server.Server):
             return
         self.stop_listening()
         try:
-            running = {task for handler in self._handlers for task in handler._tasks.values()}  # noqa: SLF001
+            running = {
+                task
+                for handler in self._handlers
+                for task in handler._tasks.values()  # noqa: SLF001 -- grpclib tells nobody
+            }
             if running:
                 await asyncio.wait(running, timeout=settle_s)
             for peer in tuple(self._peers):
@@ -123,7 +127,7 @@ async def _within(limit_s: float, event: asyncio.Event) -> None:
 
 
 def _tame(record: logging.LogRecord) -> bool:
-    """Drop grpclib's note on each client that went; turn its tracebacks into one plain line.
+    """Drop grpclib's note on each client that went; say in one line what it has a traceback for.
 
     What our own code does wrong never gets here, ``calls`` reports it. What does is a request
     that is no gRPC or an answer to somebody who has gone.
@@ -131,7 +135,6 @@ def _tame(record: logging.LogRecord) -> bool:
     if record.levelno <= logging.INFO:
         return False
     error = record.exc_info[1] if record.exc_info else None
-    record.__dict__["why"] = repr(error) if error else record.getMessage()
-    record.msg, record.args, record.exc_info = "call failed outside the service", (), None
-    record.levelno, record.levelname = logging.WARNING, "WARNING"
-    return True
+    why = repr(error) if error else record.getMessage()
+    log.warning("call failed outside the service", extra={"why": why})
+    return False
