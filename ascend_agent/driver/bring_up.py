@@ -1,0 +1,82 @@
+"""How a worker becomes usable: the library opened, then the fault events subscribed.
+
+The order is fixed: an event that comes after the subscription is about a chip that the library
+has already listed. When to try, and what follows from a failure, is decided in ``process``.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from ascend_agent.driver.frames import NODE_LANE
+from ascend_agent.driver.link import WorkerLink
+from ascend_agent.errors import DriverBusyError, DriverUnavailableError, NpuUnresponsiveError
+from ascend_agent.model.npu import DriverApi
+
+_RC_NOT_SUPPORTED = -8255
+
+
+class StartFailedError(Exception):
+    """A worker could not be brought up; the text is for people."""
+
+
+class WorkerEndedError(StartFailedError):
+    """It ended meanwhile, or hung and was ended."""
+
+
+class Subscription(Enum):
+    """What came of asking for fault events."""
+
+    NOT_WANTED = "not-wanted"
+    CALLBACKS = "callbacks"
+    NOT_SUPPORTED = "not-supported"  # this chip never will: poll
+    FAILED = "failed"  # poll, and try again later
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedDriver:
+    """Which library answers, and in which generation of its interface."""
+
+    api: DriverApi
+    library: str
+    dcmi_version: str
+    driver_version: str
+
+
+async def open_driver(link: WorkerLink, *, deadline_s: float) -> OpenedDriver:
+    """Have the library found, checked, loaded and initialised.
+
+    Raises:
+        StartFailedError: it was refused or failed; the text is the worker's own.
+
+    """
+    answer = await _ask(link, "open", deadline_s)
+    if answer["rc"] != 0:
+        sentence = answer.get("detail") or f"{answer.get('call', 'open')} answered {answer['rc']}"
+        raise StartFailedError(str(sentence))
+    try:
+        api = DriverApi(answer.get("api"))
+    except ValueError as error:
+        raise StartFailedError(f"the worker opened an unknown interface: {error}") from error
+    return OpenedDriver(
+        api=api,
+        library=str(answer.get("library") or ""),
+        dcmi_version=str(answer.get("dcmi_version") or ""),
+        driver_version=str(answer.get("driver_version") or ""),
+    )
+
+
+async def subscribe(link: WorkerLink, *, deadline_s: float) -> Subscription:
+    """Ask for fault events; raises StartFailedError only where the worker ended."""
+    answer = await _ask(link, "subscribe", deadline_s)
+    if answer["rc"] == 0:
+        return Subscription.CALLBACKS
+    if answer["rc"] == _RC_NOT_SUPPORTED:
+        return Subscription.NOT_SUPPORTED
+    return Subscription.FAILED
+
+
+async def _ask(link: WorkerLink, op: str, deadline_s: float) -> dict[str, object]:
+    try:
+        return dict(await link.call(NODE_LANE, op, deadline_s=deadline_s))
+    except (DriverUnavailableError, DriverBusyError, NpuUnresponsiveError) as error:
+        raise WorkerEndedError(str(error)) from error

@@ -1,0 +1,118 @@
+"""What the worker tells unasked, until the one flow that listens takes it: ``DriverNews``.
+
+Bounded: a listener that is too slow loses everything queued and is told so by one resync. Which
+NPU an event is about, and what it means, is decided in ``flows``.
+"""
+
+import logging
+from collections import deque
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from ascend_agent.driver.frames import BrokenFrameError
+from ascend_agent.model.fault import Assertion, DriverFault, FaultCode, Severity
+from ascend_agent.model.ids import LogicId
+from ascend_agent.model.npu import LaneId
+from ascend_agent.runtime.wakeup import Wakeup
+
+log = logging.getLogger(__name__)
+
+_DEPTH = 4096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContinuityLost:
+    """What was known of a lane's NPUs, None for all, must be read again: ``DriverResync``."""
+
+    lane: LaneId | None
+    reason: str
+
+
+News = DriverFault | ContinuityLost
+
+
+class NewsQueue:
+    """News in order, from any number of workers to one listener."""
+
+    def __init__(self) -> None:
+        self._news: deque[News] = deque()
+        self._wakeup = Wakeup()
+        self._heard = False
+
+    def offer(self, item: News) -> None:
+        """Queue *item*; when full, everything queued becomes one resync."""
+        if len(self._news) == _DEPTH:
+            log.warning("driver events lost", extra={"missed": len(self._news)})
+            reason = f"{len(self._news)} driver events were not taken in time"
+            self._news.clear()
+            self._news.append(ContinuityLost(lane=None, reason=reason))
+        self._news.append(item)
+        self._wakeup.set()
+
+    async def listen(self) -> AsyncIterator[News]:
+        """Yield news for ever.
+
+        A second listener takes the place of one that failed and may have taken news with it: it
+        starts with a resync.
+        """
+        if self._heard:
+            yield ContinuityLost(lane=None, reason="the listener for driver events is new")
+        self._heard = True
+        while True:
+            while self._news:
+                yield self._news.popleft()
+            await self._wakeup.wait()
+
+
+def parse_event(body: Mapping[str, object], seen_ns: int) -> News:
+    """Return the event of a frame; one that says what we don't know becomes a resync.
+
+    Raises:
+        BrokenFrameError: the body isn't an event at all.
+
+    """
+    match body:
+        case {
+            "logic": int(logic),
+            "code": int(code),
+            "assertion": int(assertion),
+            "severity": int(severity),
+            "raised": int(raised),
+            "name": str(text),
+        }:
+            pass
+        case _:
+            raise BrokenFrameError(f"an event of unknown shape: {sorted(body)}")
+    try:
+        said = Assertion(assertion)
+    except ValueError:
+        extra = {"fault": f"{code:08X}", "assertion": assertion}
+        log.warning("driver event not understood", extra=extra)
+        return ContinuityLost(lane=None, reason=f"event {code:08X} asserts {assertion}")
+    return DriverFault(
+        logic=LogicId(logic),
+        code=FaultCode(code),
+        assertion=said,
+        severity=Severity(severity) if severity in set(Severity) else None,
+        driver_time=raised or None,
+        seen_ns=seen_ns,
+        text=text,
+    )
+
+
+class NewsSource(Protocol):
+    """Whatever has news; the driver worker, which this module must not know."""
+
+    news: NewsQueue
+
+
+class DriverEvents:
+    """News of whichever worker is the current one."""
+
+    def __init__(self, source: NewsSource) -> None:
+        self._source = source
+
+    def news(self) -> AsyncIterator[News]:
+        """Yield fault events and resyncs for ever; for one listener at a time."""
+        return self._source.news.listen()

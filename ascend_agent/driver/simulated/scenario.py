@@ -1,0 +1,133 @@
+"""The steps of a scenario as the simulated node plays them.
+
+What is decided here: what a step of the configuration means, and which one can't be played. How a
+person writes a scenario file, and what is said about a wrong one, is left to ``settings``.
+"""
+
+FAULT, RECOVER, PULSE, DROP, RETURN, HANG, DIE = (
+    "fault",
+    "recover",
+    "pulse",
+    "drop",
+    "return",
+    "hang",
+    "die",
+)
+_LONGEST_S = 1e9
+_CODES = (FAULT, RECOVER, PULSE)
+_NODE_CALLS = frozenset({"open", "enumerate", "subscribe"})
+_CARD_CALLS = frozenset({"identity", "health", "usage", "processes", "share_read", "share_enable"})
+
+
+class UnplayableError(ValueError):
+    """The configuration describes nothing that could be simulated; the text says what and why."""
+
+
+class Step:
+    """One thing that happens at ``at_ms`` after the node's start.
+
+    ``npus`` are physical ids; ``code`` is set for faults, ``call`` and ``until_ms`` for a hang.
+    A hang of a call that concerns the whole node has no card.
+    """
+
+    __slots__ = ("at_ms", "call", "card", "code", "kind", "npus", "until_ms")
+
+    def __init__(
+        self,
+        kind: str,
+        at_ms: int,
+        *,
+        card: int | None = None,
+        npus: tuple[int, ...] = (),
+        code: int = 0,
+        call: str = "",
+        until_ms: int = 0,
+    ) -> None:
+        self.kind = kind
+        self.at_ms = at_ms
+        self.card = card
+        self.npus = npus
+        self.code = code
+        self.call = call
+        self.until_ms = until_ms
+
+
+def parse_steps(raw: object, *, cards: list[list[int]]) -> list[Step]:
+    """Return the steps in the order of their times; *cards* lists the physical ids of each card.
+
+    Raises:
+        UnplayableError: a step means nothing on this node; the text names it by its place, from 1.
+
+    """
+    if not isinstance(raw, list):
+        raise UnplayableError(f"steps: {raw!r} is no list")
+    steps = []
+    for number, entry in enumerate(raw, 1):
+        try:
+            steps.append(_parse_step(entry, cards))
+        except UnplayableError as error:
+            raise UnplayableError(f"step {number}: {error}") from error
+    return sorted(steps, key=lambda step: step.at_ms)
+
+
+def _parse_step(raw: object, cards: list[list[int]]) -> Step:
+    if not isinstance(raw, dict):
+        raise UnplayableError(f"{raw!r} is no mapping")
+    at_ms = _milliseconds(raw, "at_s")
+    if "worker" in raw:
+        if raw["worker"] != "die":
+            raise UnplayableError(f"worker: {raw['worker']!r} is not 'die'")
+        return Step(DIE, at_ms)
+    if "call" in raw:
+        return _parse_hang(raw, at_ms, cards)
+    card, npus = _address(raw, cards)
+    if "drop" in raw:
+        # A chip can't leave alone: the whole card loses its bus.
+        return Step(DROP if raw["drop"] else RETURN, at_ms, card=card, npus=tuple(cards[card]))
+    for kind in _CODES:
+        if kind in raw:
+            return Step(kind, at_ms, card=card, npus=npus, code=_code(raw[kind]))
+    raise UnplayableError(f"{raw!r} says nothing that happens")
+
+
+def _parse_hang(raw: dict[str, object], at_ms: int, cards: list[list[int]]) -> Step:
+    call = raw["call"]
+    until_ms = at_ms + _milliseconds(raw, "hang_s")
+    if call in _NODE_CALLS:
+        return Step(HANG, at_ms, call=str(call), until_ms=until_ms)
+    if call not in _CARD_CALLS:
+        raise UnplayableError(f"call: {call!r} is none of {sorted(_CARD_CALLS | _NODE_CALLS)}")
+    card, _ = _address(raw, cards)
+    return Step(HANG, at_ms, card=card, call=str(call), until_ms=until_ms)
+
+
+def _address(raw: dict[str, object], cards: list[list[int]]) -> tuple[int, tuple[int, ...]]:
+    """Return the card and the NPUs a step speaks of: one, or all of its card."""
+    npu, card = raw.get("npu"), raw.get("card")
+    if isinstance(npu, int):
+        for index, npus in enumerate(cards):
+            if npu in npus:
+                return index, (npu,)
+        raise UnplayableError(f"npu: {npu} does not exist")
+    if not isinstance(card, int) or not 0 <= card < len(cards):
+        raise UnplayableError(f"card: {card!r} does not exist")
+    return card, tuple(cards[card])
+
+
+def _milliseconds(raw: dict[str, object], key: str) -> int:
+    value = raw.get(key)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _LONGEST_S:
+        raise UnplayableError(f"{key}: {value!r} is no number of seconds")
+    return round(value * 1000)
+
+
+def _code(value: object) -> int:
+    """Return a fault code from a number, or from hex digits as the vendor prints them."""
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return value
+    if isinstance(value, str):
+        try:
+            return int(value, 16)
+        except ValueError:
+            pass
+    raise UnplayableError(f"{value!r} is no fault code")

@@ -1,0 +1,96 @@
+"""Which call may go to the worker now: one a lane, or one alone; none to a lane that hangs.
+
+Pure bookkeeping of ``link``, which sends, times and answers. Since a lane gets its next call only
+when the last one was answered, a deadline measures that call alone, and nothing is left behind a
+hung one that would run when nobody wants it any more.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ascend_agent.driver.frames import ALONE
+
+Answer = Mapping[str, object]
+Lane = int | str
+"""A lane of a card (API v1) or of a chip (v2), or ``frames.NODE_LANE``."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Call:
+    """One call on its way; ``sent_at`` and ``timer`` are set when it goes out."""
+
+    number: int
+    lane: Lane
+    op: str
+    args: tuple[int, ...]
+    deadline_s: float
+    answer: asyncio.Future[Answer]
+    sent_at: float = 0.0
+    timer: asyncio.TimerHandle | None = None
+
+
+class Turns:
+    """The calls of one worker: waiting, running, and those that missed their deadline."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[Call] = deque()
+        self._running: dict[Lane, Call] = {}
+        self.parked: dict[Lane, Call] = {}
+
+    def add(self, call: Call) -> None:
+        """Let *call* wait for its turn."""
+        self._waiting.append(call)
+
+    def due(self) -> list[Call]:
+        """Return the calls whose turn has come; they count as running from now on.
+
+        A call that must run alone holds back all later and earlier ones until it has run.
+        """
+        self._waiting = deque(call for call in self._waiting if not call.answer.done())
+        if any(call.op in ALONE for call in self._running.values()):
+            return []
+        alone = next((call for call in self._waiting if call.op in ALONE), None)
+        if alone is not None:
+            return [] if self._running or self.parked else [self._start(alone)]
+        return [self._start(call) for call in tuple(self._waiting) if self._free(call.lane)]
+
+    def finish(self, number: int) -> Call | None:
+        """Return the running or parked call of that number, and forget it; None: no such call."""
+        for calls in (self._running, self.parked):
+            for lane, call in calls.items():
+                if call.number == number:
+                    del calls[lane]
+                    return call
+        return None
+
+    def park(self, call: Call) -> tuple[Call, ...]:
+        """Close the lane of *call*, which missed its deadline; return the calls that waited for it.
+
+        Those are the calls of the same lane and any that must run alone.
+        """
+        del self._running[call.lane]
+        self.parked[call.lane] = call
+        held = tuple(
+            other for other in self._waiting if other.lane == call.lane or other.op in ALONE
+        )
+        for other in held:
+            self._waiting.remove(other)
+        return held
+
+    def clear(self) -> tuple[Call, ...]:
+        """Forget all calls and return them."""
+        calls = (*self._running.values(), *self.parked.values(), *self._waiting)
+        self._running.clear()
+        self.parked.clear()
+        self._waiting.clear()
+        return calls
+
+    def _free(self, lane: Lane) -> bool:
+        return lane not in self._running and lane not in self.parked
+
+    def _start(self, call: Call) -> Call:
+        self._waiting.remove(call)
+        self._running[call.lane] = call
+        return call
