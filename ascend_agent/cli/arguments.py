@@ -20,6 +20,10 @@ _SERVICE_VARIABLE = re.compile(
 )
 """What Kubernetes sets in every pod for a Service whose name starts with ``ascend-agent``."""
 _PREFIX = "ASCEND_AGENT_"
+_PEERS = (
+    "The options of MindCluster's and HAMi's device plugins are understood too, with one dash or "
+    "two: see docs/configuration.md."
+)
 
 
 class UsageError(Exception):
@@ -44,6 +48,14 @@ class Arguments:
     problems: list[str] = field(default_factory=list)
 
 
+class _Formatter(argparse.HelpFormatter):
+    def _format_args(self, action: argparse.Action, default_metavar: str) -> str:
+        """Show a value as the demand it is: that it may be absent is for our own message alone."""
+        if isinstance(action.metavar, str) and action.const == _MISSING:
+            return action.metavar
+        return super()._format_args(action, default_metavar)
+
+
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}; see {self.prog} --help")
@@ -62,7 +74,12 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
     for command, summary in COMMANDS.items():
         sub = commands.add_parser(
-            command.value, help=summary, description=summary.capitalize() + ".", allow_abbrev=False
+            command.value,
+            help=summary,
+            description=f"{summary[0].upper()}{summary[1:]}.",
+            epilog=_PEERS if command is Command.RUN else None,
+            formatter_class=_Formatter,
+            allow_abbrev=False,
         )
         for option in OPTIONS:
             if command in option.commands:

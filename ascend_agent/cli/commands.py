@@ -1,4 +1,4 @@
-"""``run`` and ``sim``: set up logging, run until a signal, turn the outcome into an exit code."""
+"""``run``, ``sim`` and ``devices``: logging, the loop, signals, and an exit code at the end."""
 
 import asyncio
 import logging
@@ -14,13 +14,14 @@ from ascend_agent.telemetry import logs
 
 log = logging.getLogger(__name__)
 
+Warned = tuple[str, str]
+"""An option that was given in vain, and why."""
+
 EXIT_OK = 0
 EXIT_FAILED = 1
 
 
-def run(
-    settings: Settings, environment: Mapping[str, str], warnings: Sequence[tuple[str, str]]
-) -> int:
+def run(settings: Settings, environment: Mapping[str, str], warnings: Sequence[Warned]) -> int:
     """Serve the kubelet until SIGTERM or SIGINT."""
     configure_logs(settings, warnings)
     return _finish(_run_agent(settings, environment))
@@ -30,7 +31,7 @@ def simulate(
     settings: Settings,
     show: Show,
     environment: Mapping[str, str],
-    warnings: Sequence[tuple[str, str]],
+    warnings: Sequence[Warned],
 ) -> int:
     """Play a simulated node until its time is up, or SIGTERM or SIGINT."""
     configure_logs(settings, warnings)
@@ -43,7 +44,27 @@ def simulate(
     return _finish(until_signalled(play(settings, story, hall, worker_environment=environment)))
 
 
-def configure_logs(settings: Settings, warnings: Sequence[tuple[str, str]]) -> None:
+def devices(
+    settings: Settings, show: Show, environment: Mapping[str, str], warnings: Sequence[Warned]
+) -> int:
+    """List the NPUs of this node once; a driver that can't be asked is said, and exit 1."""
+    configure_logs(settings, warnings)
+    from ascend_agent.cli import devices as table  # noqa: PLC0415 -- brings the driver
+    from ascend_agent.cli.survey import survey  # noqa: PLC0415 -- the same
+
+    troubles: list[str] = []
+    try:
+        found = asyncio.run(survey(settings, environment=environment))
+    except* AgentError as group:
+        troubles = [f"ascend-agent: {error}" for error in _leaves(group)]
+    if troubles:
+        sys.stderr.write("".join(f"{line}\n" for line in troubles))
+        return EXIT_FAILED
+    table.show(found, stream=sys.stdout, as_json=show.as_json)
+    return EXIT_OK
+
+
+def configure_logs(settings: Settings, warnings: Sequence[Warned]) -> None:
     """Set up logging to standard error, and say what was given in vain."""
     logs.configure(
         level=settings.log_level.value, style=settings.log_style.value, stream=sys.stderr

@@ -13,7 +13,7 @@ from ascend_agent.errors import ConfigError
 from ascend_agent.settings import DriverKind, LogLevel, LogStyle, Problem, Settings, build_settings
 
 _OF_THE_NODE = ("chip", "npus", "seed")
-_FOR_PEOPLE = {"log_level": LogLevel.ERROR, "log_style": LogStyle.CONSOLE}
+_FOR_PEOPLE = {"log_level": LogLevel.CRITICAL, "log_style": LogStyle.CONSOLE}
 _LONGEST_SHOW_S = 7 * 86400.0
 _YES = frozenset({"1", "true", "yes", "on"})
 _NO = frozenset({"0", "false", "no", "off"})

@@ -3,13 +3,17 @@
 Commands are imported when chosen: ``--help``, ``version`` and mistakes answer at once.
 """
 
+import logging
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from types import TracebackType
 
 from ascend_agent.cli.arguments import Arguments, UsageError, parse
 from ascend_agent.cli.options import Command
 from ascend_agent.errors import ConfigError
+
+log = logging.getLogger(__name__)
 
 EXIT_OK = 0
 EXIT_FAILED = 1
@@ -19,6 +23,7 @@ EXIT_INTERRUPTED = 130
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code."""
+    sys.excepthook = _say_briefly
     environment = dict(os.environ)  # noqa: TID251 -- the one place that reads it
     try:
         arguments = parse(sys.argv[1:] if argv is None else argv, environment)
@@ -49,6 +54,20 @@ def _perform(arguments: Arguments, environment: Mapping[str, str]) -> int:
             return commands.devices(settings, show, environment, arguments.warnings)
 
 
+def _say_briefly(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """Tell people of a failure nobody thought of; the traceback is in the debug log.
+
+    The interpreter then ends with exit code 1, as it does for any uncaught exception.
+    """
+    log.debug("unexpected failure", exc_info=(kind, error, trace))
+    sys.stderr.write(
+        f"ascend-agent: unexpected failure: {kind.__name__}: {error}\n"
+        "  please report it, with the output of --log-level=debug\n"
+    )
+
+
 def _print_version() -> int:
     from importlib import metadata  # noqa: PLC0415 -- costs more than the rest of this command
 
@@ -56,11 +75,12 @@ def _print_version() -> int:
         version = metadata.version("ascend-agent")
     except metadata.PackageNotFoundError:
         version = "(not installed as a package)"
-    print(f"ascend-agent {version}")  # noqa: T201 -- the command's answer
+    sys.stdout.write(f"ascend-agent {version}\n")
     return EXIT_OK
 
 
 def _refuse(problems: Sequence[str]) -> int:
     head = "can't start" if len(problems) == 1 else f"can't start, {len(problems)} problems"
-    print(f"ascend-agent: {head}", *(f"  {text}" for text in problems), sep="\n", file=sys.stderr)  # noqa: T201 -- no logging without settings
+    lines = [f"ascend-agent: {head}", *(f"  {text}" for text in problems)]
+    sys.stderr.write("".join(f"{line}\n" for line in lines))
     return EXIT_CONFIGURATION

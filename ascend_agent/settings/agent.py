@@ -7,6 +7,7 @@ settings are found in ``build``, because they concern what was given, not what c
 import ipaddress
 import os
 import re
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -183,7 +184,7 @@ class Settings(BaseModel):
         description="ADDR:PORT of /metrics, /healthz, /readyz, /status; off by default",
     )
     log_level: LogLevel = Field(
-        default=LogLevel.INFO, description="least level that is logged; error in sim and devices"
+        default=LogLevel.INFO, description="least level that is logged; critical in sim and devices"
     )
     log_style: LogStyle = Field(
         default=LogStyle.JSON, description="form of the log lines; console in sim and devices"
@@ -212,3 +213,17 @@ class Settings(BaseModel):
     host_root: AbsolutePath = Field(
         default=Path("/"), description="where the host's file system is mounted"
     )
+
+    def worker_config(self, *, library_path: str, started_ns: int) -> Mapping[str, object]:
+        """Return the driver worker's configuration, as plain values.
+
+        *library_path* is LD_LIBRARY_PATH; *started_ns* (CLOCK_MONOTONIC) is when a simulated node
+        starts, so that each new worker replays its scenario from the same instant.
+        """
+        if self.driver is DriverKind.SIMULATED:
+            return self.simulated.backend_config(started_ns)
+        return {
+            "library": str(self.library) if self.library else None,
+            "allow_unsafe_library": self.allow_unsafe_library,
+            "library_path": library_path,
+        }
