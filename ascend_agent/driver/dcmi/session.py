@@ -5,6 +5,8 @@ answered with -8255 is not put again to the same chip until the driver enumerate
 Which chips and which questions is left to the callers.
 """
 
+from abc import ABC, abstractmethod
+
 from ascend_agent.driver.dcmi import codes
 from ascend_agent.driver.dcmi.library import Library
 
@@ -15,7 +17,7 @@ Result = dict[str, object]
 """Body of a reply frame: ``rc`` and the facts of the operation."""
 
 
-class Generation:
+class Generation(ABC):
     """One of the two sets of function names.
 
     ``calls`` maps what we want to know to the function that tells; what a generation can't tell
@@ -30,13 +32,13 @@ class Generation:
     every_chip: tuple[int, ...]
     """Address that means all chips in a subscription."""
 
+    @abstractmethod
     def address(self, chip: Chip) -> tuple[int, ...]:
         """Return the leading arguments that name *chip*."""
-        raise NotImplementedError
 
+    @abstractmethod
     def list_chips(self, library: Library) -> Result:
         """Return the snapshot: chips, cards, lost_cards, failed. No hardware is touched."""
-        raise NotImplementedError
 
 
 class Session:

@@ -153,6 +153,16 @@ def test_a_passing_hbm_failure_does_not_turn_into_ddr(make_node: MakeNode) -> No
     assert (second["memory_mib"], second["memory_kind"]) == (32768, "hbm")
 
 
+def test_a_failing_ddr_query_is_named(make_node: MakeNode) -> None:
+    node = make_node("preset 310P3")
+    node.host.answer("dcmi_get_device_memory_info_v3", -8006)
+
+    identity = node.backend.identity(0, 0, 0)
+
+    assert (identity["memory_mib"], identity["memory_kind"]) == (None, None)
+    assert identity["unavailable"]["dcmi_get_device_memory_info_v3"] == -8006  # type: ignore[index]
+
+
 def test_a_negative_temperature_does_not_cost_the_memory(make_node: MakeNode) -> None:
     """Peers refuse the whole answer; machines stand in the cold."""
     node = make_node("preset 910B3", "temperature 0 -5")

@@ -1,9 +1,16 @@
 """Health, utilisation and processes, and every way a list can be longer or shorter than said."""
 
+from pathlib import Path
+
 import pytest
 
 from ascend_agent.driver.dcmi.backend import DcmiBackend
+from ascend_agent.driver.dcmi.library import Library
+from ascend_agent.driver.dcmi.readings import read_usage
+from ascend_agent.driver.dcmi.session import Session
+from ascend_agent.driver.dcmi.v1 import V1
 from tests.driver.dcmi.conftest import MakeNode
+from tests.driver.dcmi.odd import compile_library
 
 BOTH = pytest.mark.parametrize(
     ("preset", "chip"), [("910B3", (2, 0, 2)), ("950", (-1, -1, 2))], ids=["v1", "v2"]
@@ -134,6 +141,22 @@ def test_an_older_library_tells_the_same_by_single_questions(
     assert node.backend.usage(0, 0, 0)["vector_percent"] == 22
     singles = len(node.calls("dcmi_get_device_utilization_rate"))
     assert singles == (0 if variant == "full" else 3)
+
+
+def test_a_library_that_averages_over_a_second_is_asked_so(tmp_path: Path) -> None:
+    """The published driver lacks this function, callers declare it: it comes first."""
+    source = """
+    int dcmi_get_device_multi_utilization_rate_period(int c, int s, unsigned use[12], int period)
+    {
+        use[1] = 22, use[2] = 11, use[3] = 32 + period;
+        return 0;
+    }
+    """
+    session = Session(Library(str(compile_library(tmp_path, source))), V1())
+
+    usage = read_usage(session, (0, 0, 0))
+
+    assert (usage["ai_core_percent"], usage["vector_percent"], usage["npu_percent"]) == (11, 22, 33)
 
 
 def test_a_way_that_a_chip_does_not_know_is_tried_once(make_node: MakeNode) -> None:

@@ -1,7 +1,14 @@
 """The list of cards: sparse ids, lost cards, cards that fail."""
 
+from pathlib import Path
+
+import pytest
+
 from ascend_agent.driver.dcmi.backend import DcmiBackend
+from ascend_agent.driver.dcmi.library import Library
+from ascend_agent.driver.dcmi.v1 import V1
 from tests.driver.dcmi.conftest import MakeNode
+from tests.driver.dcmi.odd import compile_library
 
 
 def test_a_plain_host_lists_one_chip_a_card(make_node: MakeNode) -> None:
@@ -101,3 +108,12 @@ def test_implausible_counts_and_ids_are_failures_of_their_card(odd: DcmiBackend)
             [2, "dcmi_get_device_logic_id", -99996],
         ],
     }
+
+
+@pytest.mark.parametrize("count", [-1, 65])
+def test_a_count_beyond_the_list_is_a_failure(tmp_path: Path, count: int) -> None:
+    """What lies behind the list is not the library's to name."""
+    source = f"int dcmi_get_card_list(int *n, int *ids, int size) {{ *n = {count}; return 0; }}"
+    library = Library(str(compile_library(tmp_path, source)))
+
+    assert V1().list_chips(library) == {"rc": -99996, "call": "dcmi_get_card_list"}

@@ -1,6 +1,13 @@
 """The list of the second generation, which has no cards and fails whole."""
 
+from pathlib import Path
+
+import pytest
+
+from ascend_agent.driver.dcmi.library import Library
+from ascend_agent.driver.dcmi.v2 import V2
 from tests.driver.dcmi.conftest import MakeNode
+from tests.driver.dcmi.odd import compile_library
 
 
 def test_each_chip_is_a_lane_of_its_own(make_node: MakeNode) -> None:
@@ -53,3 +60,12 @@ def test_a_re_init_uses_the_init_of_the_generation(make_node: MakeNode) -> None:
     node.host.answer("dcmiv2_init", -8006)
 
     assert node.backend.enumerate(1) == {"rc": -8006, "call": "dcmiv2_init"}
+
+
+@pytest.mark.parametrize("count", [-1, 65])
+def test_a_count_beyond_the_list_is_a_failure(tmp_path: Path, count: int) -> None:
+    """What lies behind the list is not the library's to name."""
+    source = f"int dcmiv2_get_device_list(int *ids, int *n, int size) {{ *n = {count}; return 0; }}"
+    library = Library(str(compile_library(tmp_path, source)))
+
+    assert V2().list_chips(library) == {"rc": -99996, "call": "dcmiv2_get_device_list"}
