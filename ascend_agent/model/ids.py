@@ -34,6 +34,9 @@ PluginDeviceId = NewType("PluginDeviceId", str)
 Millis = NewType("Millis", int)
 """Agent time in milliseconds: wall clock at start plus monotonic time since."""
 
+_LONGEST_NAME = 50
+"""Characters of a device name, the limit of MindCluster's plugin."""
+
 
 @dataclass(frozen=True, slots=True)
 class DeviceName:
@@ -54,10 +57,11 @@ def parse_device_name(text: str, *, word: str, shares: int) -> DeviceName | None
     """Return the parts of *text*, or None where it is no name of this resource.
 
     ``shares`` is the number of shares an NPU; 1 means whole NPUs, whose names have no share.
-    Only the canonical spelling is accepted, so that two texts never mean one device.
+    Only the canonical spelling is accepted, so that two texts never mean one device; the limit on
+    its length keeps foreign digits from becoming huge numbers.
     """
     prefix = f"{word}-"
-    if not text.startswith(prefix):
+    if len(text) > _LONGEST_NAME or not text.startswith(prefix):
         return None
     parts = text[len(prefix) :].split("-")
     if len(parts) != (1 if shares == 1 else 2):
