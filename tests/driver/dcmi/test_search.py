@@ -1,5 +1,6 @@
 """Where the library is looked for, and what is said when it is not there."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -97,10 +98,24 @@ def test_a_search_path_of_1024_characters_is_used(host: Host) -> None:
 
 
 def test_a_candidate_of_more_than_1024_characters_is_skipped(host: Host) -> None:
-    """The directory is legal for the whole value, the file name in it is not."""
-    entry = "/" + "x" * 1015
+    """An entry of legal length may make a path that is too long with the name behind it."""
+    asked: list[str] = []
 
-    assert trouble(host, entry).kind == "missing"
+    def lstat(path: str) -> os.stat_result:
+        asked.append(path)
+        return host.lstat(str(host.root))
+
+    with pytest.raises(LibraryTroubleError):
+        find_library(
+            NAME,
+            explicit=None,
+            library_path="/" + "x" * 1013,
+            allow_unsafe=False,
+            lstat=lstat,
+            read_cache=empty_cache,
+        )
+
+    assert asked == []
 
 
 def test_without_a_search_path_the_loaders_cache_decides(host: Host) -> None:
