@@ -3,7 +3,7 @@
 The one place that knows every class. No decision about NPUs is made here.
 """
 
-import time
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -11,10 +11,12 @@ from importlib.metadata import version
 from ascend_agent import chips
 from ascend_agent.bus import Bus
 from ascend_agent.dialects import plain
+from ascend_agent.driver.child import Spawn, spawn_worker
+from ascend_agent.driver.deadlines import Deadlines
 from ascend_agent.driver.health import DriverHealth
 from ascend_agent.driver.inventory import DriverInventory
 from ascend_agent.driver.news import DriverEvents
-from ascend_agent.driver.process import Deadlines, DriverWorker
+from ascend_agent.driver.process import DriverWorker
 from ascend_agent.driver.share import DriverShares
 from ascend_agent.driver.usage import DriverUsage
 from ascend_agent.errors import WiringError
@@ -75,7 +77,8 @@ class Host:
 class Agent:
     """One agent, wired and ready to run; make it inside the running loop.
 
-    ``bus`` may be read by whoever shows the agent to people.
+    ``bus`` may be read by whoever shows the agent to people. *host* and *numa* are replaced by
+    a simulated node, *spawn* by whoever wants the worker in its own process.
     """
 
     def __init__(
@@ -85,6 +88,7 @@ class Agent:
         worker_environment: Mapping[str, str],
         host: HostFiles | None = None,
         numa: NumaReader | None = None,
+        spawn: Spawn = spawn_worker,
     ) -> None:
         self._settings = settings
         self._clock = Clock()
@@ -102,6 +106,7 @@ class Agent:
             state=self.bus.driver.claim("driver-worker"),
             environment=worker_environment,
             deadlines=Deadlines(query_s=settings.query_deadline_s),
+            spawn=spawn,
         )
         self._metrics = Metrics()
         self.report = StatusReport(
@@ -324,7 +329,9 @@ def _spec_of(npu: Npu) -> ChipSpec:
 
 def _worker_config(settings: Settings, environment: Mapping[str, str]) -> Mapping[str, object]:
     if settings.driver is DriverKind.SIMULATED:
-        return settings.simulated.backend_config(time.monotonic_ns())
+        # On the default loop this is CLOCK_MONOTONIC, which the worker counts from as well.
+        now_ns = round(asyncio.get_running_loop().time() * 1_000_000_000)
+        return settings.simulated.backend_config(now_ns)
     return {
         "library": str(settings.library) if settings.library else None,
         "allow_unsafe_library": settings.allow_unsafe_library,

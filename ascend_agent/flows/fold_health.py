@@ -10,12 +10,15 @@ from ascend_agent.bus import Bus
 from ascend_agent.errors import LaggedError
 from ascend_agent.faults.ledger import Ledger
 from ascend_agent.model.fault import Assertion, FaultEvent, format_fault_code
-from ascend_agent.model.health import NodeView
+from ascend_agent.model.health import NodeView, ShareStates
+from ascend_agent.model.npu import DriverState, Inventory
 from ascend_agent.runtime.clock import Clock
-from ascend_agent.runtime.latest import LatestWriter
+from ascend_agent.runtime.latest import Latest, LatestWriter
 from ascend_agent.runtime.wakeup import Wakeup
 
 log = logging.getLogger(__name__)
+
+Level = Latest[Inventory] | Latest[DriverState] | Latest[ShareStates]
 
 
 class FoldHealth:
@@ -32,8 +35,8 @@ class FoldHealth:
         # Subscribed from the start: a flow that restarts must not miss what came meanwhile.
         self._faults = bus.faults.subscribe(self._wakeup)
         self._readings = bus.readings.subscribe(self._wakeup)
-        self._levels = (bus.inventory, bus.driver, bus.shares)
-        self._seen = [0, 0, 0]
+        self._levels: tuple[Level, ...] = (bus.inventory, bus.driver, bus.shares)
+        self._seen = [0] * len(self._levels)
         for level in self._levels:
             level.attach(self._wakeup)
 

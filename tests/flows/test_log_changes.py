@@ -1,0 +1,69 @@
+"""The log tells of changes and is quiet otherwise (OB-2)."""
+
+import dataclasses
+import logging
+
+import pytest
+
+from ascend_agent.bus import Bus
+from ascend_agent.flows.log_changes import LogChanges
+from ascend_agent.model.fault import FaultCode, FaultLevel
+from ascend_agent.model.health import ActiveFault, HealthState, NodeView, UnhealthyReason
+from ascend_agent.model.ids import Millis
+from tests.fakes.npus import node_view, view
+from tests.fakes.running import running, settle
+
+_FAULT = ActiveFault(
+    code=FaultCode(0x80E01801),
+    level=FaultLevel.RESTART_BUSINESS,
+    isolates=True,
+    since_ms=Millis(0),
+)
+
+
+def _with(state: HealthState, *, generation: int) -> NodeView:
+    reasons = (UnhealthyReason.FAULT,) if state is HealthState.SEPARATED else ()
+    faults = () if state is HealthState.HEALTHY else (_FAULT,)
+    changed = dataclasses.replace(view(0), state=state, reasons=reasons, faults=faults)
+    return NodeView(generation=generation, npus=(changed, view(1)))
+
+
+async def test_each_change_is_one_line_with_the_ids_people_need(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    bus = Bus([])
+    node = bus.node.claim("test")
+    async with running(LogChanges(node=bus.node).run):
+        for number, state in enumerate(
+            (
+                HealthState.HEALTHY,
+                HealthState.SEPARATED,
+                HealthState.SEPARATED,
+                HealthState.SUB_HEALTHY,
+                HealthState.HEALTHY,
+            )
+        ):
+            node.put(_with(state, generation=number + 1))
+            await settle()
+
+    lines = [(r.levelname, r.getMessage()) for r in caplog.records]
+    assert lines == [
+        ("WARNING", "npu out of service"),
+        ("WARNING", "npu sub-healthy"),
+        ("INFO", "npu in service"),
+    ]
+    first = caplog.records[0].__dict__
+    assert (first["npu"], first["faults"], first["reasons"]) == (0, ["80E01801"], ["fault"])
+    assert first["bus"] == "0000:C0:00.0"
+
+
+async def test_a_node_that_starts_well_is_not_worth_a_line(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    bus = Bus([])
+    bus.node.claim("test").put(node_view())
+    async with running(LogChanges(node=bus.node).run):
+        await settle()
+    assert caplog.records == []
