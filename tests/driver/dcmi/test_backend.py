@@ -89,6 +89,18 @@ def test_a_library_that_lacks_the_essential_is_too_old(tmp_path: Path) -> None:
     assert "dcmi_get_device_health" in str(opened["detail"])
 
 
+def test_without_a_configured_path_the_search_path_of_the_agent_is_used(
+    make_node: MakeNode,
+) -> None:
+    """The worker is told LD_LIBRARY_PATH: it reads no environment itself."""
+    library = Path(str(make_node("preset 910B3").opened["library"]))
+    config = {"allow_unsafe_library": True, "library_path": f"/nonexistent:{library.parent}"}
+
+    opened = DcmiBackend(config, lambda _seen_ns, _raw: None).open()
+
+    assert opened["library"] == str(library)
+
+
 def test_a_missing_library_is_told() -> None:
     opened = open_library("/nonexistent/libdcmi.so")
 
