@@ -7,6 +7,7 @@ exports. What a variant lacks is hidden by the linker, so every variant is the s
 import fnmatch
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -46,7 +47,7 @@ VARIANTS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     }
 )
 
-_COMPILE: Final = ("-std=gnu11", "-O1", "-g", "-fPIC", "-pthread", "-Wall", "-Wextra")
+_COMPILE: Final = ("-std=gnu11", "-O1", "-g", "-fPIC", "-pthread", "-nostdlib", "-Wall", "-Wextra")
 _LINK: Final = ("-shared", "-Wl,-Bsymbolic,-z,now,-soname,libdcmi.so")
 
 
@@ -61,19 +62,35 @@ def build(outdir: Path, *, variant: str = "full", sanitize: bool = False) -> Pat
         subprocess.CalledProcessError: gcc refused; its own words went to stderr.
 
     """
-    hidden = (*ABSENT, *VARIANTS[variant])
-    work = outdir / f".build-{variant}{'-asan' if sanitize else ''}"
-    work.mkdir(parents=True, exist_ok=True)
-    (work / "dcmi_abi.h").write_text(header.header())
-    (work / "stubs.c").write_text(header.stubs())
-    (work / "exports.map").write_text(_exports(hidden))
-    target = outdir / "libdcmi.so"
-    command = ["gcc", *_COMPILE, *_LINK, f"-Wl,--version-script={work / 'exports.map'}"]
-    command += ["-fsanitize=address"] if sanitize else ["-Wl,-z,defs"]
-    command += [f"-I{work}", f"-I{SOURCES}", "-o", str(target)]
-    command += [*map(str, sorted(SOURCES.glob("*.c"))), str(work / "stubs.c")]
+    with tempfile.TemporaryDirectory() as folder:
+        return link(compile_objects(Path(folder), sanitize=sanitize), outdir, variant=variant)
+
+
+def compile_objects(folder: Path, *, sanitize: bool = False) -> Path:
+    """Compile all sources into one object in *folder* and return it; raises as ``build``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "dcmi_abi.h").write_text(header.header())
+    (folder / "stubs.c").write_text(header.stubs())
+    whole = folder / ("sanitized.o" if sanitize else "plain.o")
+    command = ["gcc", *_COMPILE, *_sanitizer(whole), "-r", f"-I{folder}", f"-I{SOURCES}"]
+    command += [*map(str, sorted(SOURCES.glob("*.c"))), str(folder / "stubs.c"), "-o", str(whole)]
     subprocess.run(command, check=True)
+    return whole
+
+
+def link(whole: Path, outdir: Path, *, variant: str = "full") -> Path:
+    """Link ``outdir/libdcmi.so`` from the object *whole*; raises as ``build``."""
+    outdir.mkdir(parents=True, exist_ok=True)
+    exports = whole.with_name(f"{variant}.map")
+    exports.write_text(_exports((*ABSENT, *VARIANTS[variant])))
+    target = outdir / "libdcmi.so"
+    command = ["gcc", *_LINK, f"-Wl,--version-script={exports}", *_sanitizer(whole)]
+    subprocess.run([*command, "-pthread", str(whole), "-o", str(target)], check=True)
     return target
+
+
+def _sanitizer(whole: Path) -> list[str]:
+    return ["-fsanitize=address"] if whole.stem == "sanitized" else []
 
 
 def sanitizer_runtime() -> Path | None:

@@ -22,11 +22,11 @@ ANSWER_S = 5.0
 _numbers = itertools.count()
 
 
-class RefusedScriptError(Exception):
+class RefusedScriptError(RuntimeError):
     """A process could not do a line; the text names it."""
 
 
-class SilentProcessError(Exception):
+class SilentProcessError(RuntimeError):
     """A process that has the library loaded did not answer; the text names its socket."""
 
 

@@ -11,14 +11,23 @@ from tests.fake_dcmi.control import FakeHost, fake_host
 
 
 @pytest.fixture(scope="session")
-def fake_dcmi_variant(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Return a function that builds a variant of the library once and returns its path."""
-    built: dict[str, Path] = {}
+def fake_dcmi_objects(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the compiled fake library, not yet linked."""
+    return build.compile_objects(tmp_path_factory.mktemp("objects"))
+
+
+@pytest.fixture(scope="session")
+def fake_dcmi_variant(
+    fake_dcmi_objects: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], Path]:
+    """Return a function that links a variant of the library once and returns its path."""
+    linked: dict[str, Path] = {}
 
     def get(variant: str) -> Path:
-        if variant not in built:
-            built[variant] = build.build(tmp_path_factory.mktemp(variant), variant=variant)
-        return built[variant]
+        if variant not in linked:
+            folder = tmp_path_factory.mktemp(variant)
+            linked[variant] = build.link(fake_dcmi_objects, folder, variant=variant)
+        return linked[variant]
 
     return get
 
