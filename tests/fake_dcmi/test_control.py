@@ -1,0 +1,177 @@
+"""The host as several processes see it: one hardware, many libraries."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.fake_dcmi import control
+from tests.fake_dcmi.control import FakeHost, SilentProcessError
+
+pytestmark = pytest.mark.peer
+
+CODE = 0x80E01801
+
+# Loads the library, then does what it is told on stdin, one expression a line.
+_RESIDENT = """
+import ctypes, sys
+fake = ctypes.CDLL(sys.argv[1])
+flag = ctypes.c_int(-1)
+print("ready", flush=True)
+for line in sys.stdin:
+    print(eval(line), flush=True)
+"""
+
+
+class Resident:
+    """A process that has the library loaded."""
+
+    def __init__(self, library: Path, host: FakeHost) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", _RESIDENT, str(library)],
+            env=dict(host.environment),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self.said() == "ready"
+
+    def said(self) -> str:
+        """Return the next line it printed."""
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+    def do(self, expression: str) -> str:
+        """Return what *expression* gives in that process."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(expression + "\n")
+        self.process.stdin.flush()
+        return self.said()
+
+    def end(self) -> None:
+        """Close its input, by which it ends, and kill it if it can't hear that."""
+        self.process.kill()
+        self.process.communicate()
+
+
+@pytest.fixture
+def start(fake_dcmi: Path) -> Iterator[Callable[[FakeHost], Resident]]:
+    """Return a function that starts a process on a host."""
+    with ExitStack() as running:
+
+        def make(host: FakeHost) -> Resident:
+            resident = Resident(fake_dcmi, host)
+            running.callback(resident.end)
+            return resident
+
+        yield make
+
+
+@pytest.fixture
+def host(make_fake_host: Callable[..., FakeHost]) -> FakeHost:
+    """Return a host with two cards."""
+    return make_fake_host("preset 910B3 2")
+
+
+def test_a_process_that_starts_later_finds_the_hardware_as_it_was_left(
+    host: FakeHost, start: Callable[[FakeHost], Resident]
+) -> None:
+    """A worker killed and started anew must not find a repaired node."""
+    first = start(host)
+    first.do("fake.dcmi_init()")
+    first.do("fake.dcmi_set_device_share_enable(0, 0, 1)")
+    first.end()
+    host.inject(0, CODE)
+
+    second = start(host)
+    second.do("fake.dcmi_init()")
+    second.do("fake.dcmi_get_device_share_enable(0, 0, ctypes.byref(flag))")
+    assert second.do("flag.value") == "1"
+    second.do("fake.dcmi_get_device_health(0, 0, ctypes.byref(flag))")
+    assert second.do("flag.value") == "2"
+
+
+def test_two_processes_see_one_hardware(
+    host: FakeHost, start: Callable[[FakeHost], Resident]
+) -> None:
+    """A second worker beside the first enumerates what both will see."""
+    residents = [start(host), start(host)]
+    for resident in residents:
+        resident.do("fake.dcmi_init()")
+    residents[0].do("fake.dcmi_set_device_share_enable(1, 0, 1)")
+    residents[1].do("fake.dcmi_get_device_share_enable(1, 0, ctypes.byref(flag))")
+
+    assert residents[1].do("flag.value") == "1"
+    assert host.processes() == tuple(sorted(each.process.pid for each in residents))
+
+
+def test_a_process_can_be_crashed_or_ended_from_inside(
+    host: FakeHost, start: Callable[[FakeHost], Resident]
+) -> None:
+    crashed, ended = start(host), start(host)
+
+    host.crash(crashed.process.pid)
+    host.exit(3, ended.process.pid)
+
+    assert (crashed.process.wait(5), ended.process.wait(5)) == (-signal.SIGABRT, 3)
+
+
+def test_a_killed_process_is_forgotten(
+    host: FakeHost, start: Callable[[FakeHost], Resident]
+) -> None:
+    resident = start(host)
+    assert host.processes() == (resident.process.pid,)
+
+    resident.process.kill()
+    resident.process.wait(5)
+
+    assert host.processes() == ()
+    assert not list(host.directory.glob("*.sock"))
+
+
+def test_a_process_that_does_not_answer_is_named(
+    host: FakeHost, start: Callable[[FakeHost], Resident], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(control, "ANSWER_S", 0.05)
+    resident = start(host)
+    resident.process.send_signal(signal.SIGSTOP)
+
+    with pytest.raises(SilentProcessError, match=f"{resident.process.pid}.sock"):
+        host.set_health(0, 3)
+
+
+def test_the_library_prints_nothing_unless_told_to(
+    host: FakeHost, start: Callable[[FakeHost], Resident]
+) -> None:
+    resident = start(host)
+    resident.do("fake.dcmi_init()")
+    host.burst(0, CODE, 10)
+    host.print_noise()
+    host.exit(0)
+
+    printed, complained = resident.process.communicate(timeout=5)
+
+    assert printed == complained == "[dcmi] a careless library prints\n"
+
+
+def test_a_host_can_be_described_without_a_directory(fake_dcmi: Path) -> None:
+    """``FAKE_DCMI_MODEL`` is enough for a host that nobody changes."""
+    program = (
+        "import ctypes, sys; fake = ctypes.CDLL(sys.argv[1]); n = ctypes.c_int();"
+        "ids = (ctypes.c_int * 64)();"
+        "print(fake.dcmiv2_init(), fake.dcmiv2_get_device_list(ids, ctypes.byref(n), 64), n.value)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(fake_dcmi)],
+        env={"FAKE_DCMI_MODEL": "preset 950-card;remove 3"},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+
+    assert done.stdout.split() == ["0", "0", "3"]
