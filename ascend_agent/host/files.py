@@ -34,7 +34,7 @@ class LocalHostFiles:
         self._root = str(root).rstrip("/")
         self._deadline_s = deadline_s
         self._threads = Threads(name="host-files")
-        self._complaint = ("", "")
+        self._complaints = ("", "")
 
     async def existing(self, paths: Sequence[str]) -> frozenset[str]:
         """Return those of *paths* that exist; a link to nothing does not."""
@@ -49,13 +49,13 @@ class LocalHostFiles:
         try:
             text = await self._ask(self._read_base_list, about=_BASE_LIST)
         except (FileNotFoundError, NotADirectoryError):
-            self._complain("", "")
+            self._note()
             return None
         except OSError as error:
-            self._complain("mount list unreadable", error.strerror or str(error))
+            self._note(unreadable=error.strerror or str(error))
             return None
         mounts, refused = parse_mount_list(text)
-        self._complain("mount list entries refused" if refused else "", ", ".join(refused))
+        self._note(refused=", ".join(refused))
         return mounts
 
     async def _ask(self, question: Callable[[], T], *, about: str) -> T:
@@ -67,17 +67,19 @@ class LocalHostFiles:
                 "look for a hung mount or disk on the node"
             ) from None
 
-    def _complain(self, phrase: str, why: str) -> None:
-        """Log a condition when it starts or changes; the list is read at each Allocate."""
-        if phrase and (phrase, why) != self._complaint:
-            log.warning(phrase, extra={"path": _BASE_LIST, "why": why})
-        self._complaint = (phrase, why)
+    def _note(self, *, unreadable: str = "", refused: str = "") -> None:
+        """Log a complaint when it starts or changes; the list is read at each Allocate."""
+        before, self._complaints = self._complaints, (unreadable, refused)
+        if unreadable and unreadable != before[0]:
+            log.warning("mount list unreadable", extra={"path": _BASE_LIST, "why": unreadable})
+        if refused and refused != before[1]:
+            log.warning("mount list entries refused", extra={"path": _BASE_LIST, "why": refused})
 
     # What follows runs on a thread of its own.
 
     def _existing(self, paths: Sequence[str]) -> frozenset[str]:
-        # Path.exists would raise for what we may not look at; to a container that is absent.
-        return frozenset(path for path in paths if os.path.exists(self._locate(path)))  # noqa: PTH110
+        # Where Path.exists raises, for what we may not look at, os.path says that it is absent.
+        return frozenset(path for path in paths if os.path.exists(self._locate(path)))  # noqa: PTH110 -- as said
 
     def _list(self, path: str) -> tuple[str, ...]:
         try:
@@ -85,7 +87,7 @@ class LocalHostFiles:
         except OSError:
             return ()  # absent or no directory: there is nothing in it to hand in
         paths = (posixpath.join(path, name) for name in sorted(names))
-        return tuple(each for each in paths if not os.path.isdir(self._locate(each)))  # noqa: PTH112
+        return tuple(each for each in paths if not os.path.isdir(self._locate(each)))  # noqa: PTH112 -- as above
 
     def _read_base_list(self) -> str:
         with open(self._locate(_BASE_LIST), "rb") as file:  # noqa: PTH123 -- a located string

@@ -132,15 +132,14 @@ class _Report:
     def restart(self, failure: Exception, *, why: str, in_s: float) -> None:
         now = asyncio.get_running_loop().time()
         news = why != self._why or now - self._at >= _REPEAT_S
+        facts = {"task": self._name, "in_s": in_s, "why": why}
+        # What we raise on purpose says it all in its text; a surprise needs its traceback.
+        trace = None if isinstance(failure, AgentError) else failure
         if news:
             self._why, self._at = why, now
-        log.log(
-            logging.WARNING if news else logging.DEBUG,
-            "task restarts",
-            extra={"task": self._name, "in_s": in_s, "why": why},
-            # What we raise on purpose says it all in its text; a surprise needs its traceback.
-            exc_info=None if isinstance(failure, AgentError) else failure,
-        )
+            log.warning("task restarts", extra=facts, exc_info=trace)
+        else:
+            log.debug("task restarts", extra=facts, exc_info=trace)
 
 
 def explain(failure: BaseException) -> str:
