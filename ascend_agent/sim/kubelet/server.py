@@ -1,10 +1,13 @@
 """The embedded kubelet's own two gRPC services, and a server that can die like a process."""
 
+import asyncio
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from grpclib import GRPCError, Status
+from grpclib.const import Handler
 from grpclib.protocol import H2Protocol
 from grpclib.server import Server
 
@@ -17,7 +20,26 @@ _VERSION = "v1beta1"
 _RESOURCE = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-\w.]*[A-Za-z0-9])?")
 
 
-Service = plugin.RegistrationBase | resources.PodResourcesListerBase
+class Service(Protocol):
+    """What grpclib asks a service for."""
+
+    def __mapping__(self) -> Mapping[str, Handler]:
+        """Return the handler of each method by its path."""
+
+
+class _Protocol(H2Protocol):
+    """A connection that can be cut."""
+
+    transport: asyncio.BaseTransport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = transport
+        super().connection_made(transport)
+
+    def cut(self) -> None:
+        """Drop the connection at once."""
+        if isinstance(self.transport, asyncio.WriteTransport):
+            self.transport.abort()
 
 
 class MortalServer(Server):
@@ -25,22 +47,20 @@ class MortalServer(Server):
 
     def __init__(self, services: Sequence[Service]) -> None:
         super().__init__(services)
-        self._protocols: list[H2Protocol] = []
+        self._connections: list[_Protocol] = []
 
     def _protocol_factory(self) -> H2Protocol:
-        protocol = super()._protocol_factory()
-        self._protocols.append(protocol)
+        plain = super()._protocol_factory()
+        protocol = _Protocol(plain.handler, plain.config, plain.h2_config)
+        self._connections.append(protocol)
         return protocol
 
     async def kill(self) -> None:
-        """Stop listening and cut every connection; safe where ``start`` never succeeded."""
-        if self._server is None:
-            return
+        """Stop listening and cut every connection."""
         self.close()
-        for protocol in self._protocols:
-            if hasattr(protocol, "connection"):  # absent until the connection is made
-                protocol.connection._transport.abort()  # noqa: SLF001 -- no polite close: that is the point
-        self._protocols.clear()
+        for connection in self._connections:
+            connection.cut()
+        self._connections.clear()
         await self.wait_closed()
 
 

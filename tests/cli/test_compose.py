@@ -1,0 +1,113 @@
+"""What was given becomes settings, and what is wrong is told by the name its user knows."""
+
+from pathlib import Path
+
+import pytest
+
+from ascend_agent.cli.arguments import parse
+from ascend_agent.cli.compose import Show, compose
+from ascend_agent.errors import ConfigError
+from ascend_agent.settings import DriverKind, FaultStep, LogLevel, LogStyle, Settings
+
+
+def composed(argv: str, **environment: str) -> tuple[Settings, Show]:
+    return compose(parse(argv.split(), environment))
+
+
+def refusals(argv: str, **environment: str) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        composed(argv, **environment)
+    return str(caught.value).splitlines()
+
+
+def test_run_without_options_is_the_default_agent() -> None:
+    assert composed("run") == (Settings(), Show(for_s=None, as_json=False, has_scenario=False))
+
+
+def test_options_of_all_sources_meet_in_the_settings() -> None:
+    settings, _ = composed(
+        "run --driver simulated --chip=910C -shareDevCount=4",
+        ASCEND_AGENT_NPUS="4",
+        NODE_NAME="n1",
+        ASCEND_DOCKER_RUNTIME="True",
+    )
+
+    assert settings.driver is DriverKind.SIMULATED
+    assert (settings.simulated.chip, settings.simulated.count) == ("910C", 4)
+    assert (settings.shares, settings.node_name, settings.docker_runtime) == (4, "n1", True)
+
+
+def test_sim_is_simulated_and_quiet() -> None:
+    """Its faults are deliberate; a log of them would only disturb the view."""
+    settings, show = composed("sim --for 2.5 --json")
+
+    assert settings.driver is DriverKind.SIMULATED
+    assert (settings.log_level, settings.log_style) == (LogLevel.CRITICAL, LogStyle.CONSOLE)
+    assert show == Show(for_s=2.5, as_json=True, has_scenario=False)
+
+
+def test_sim_logs_when_asked() -> None:
+    assert composed("sim --log-level=debug")[0].log_level is LogLevel.DEBUG
+
+
+def test_a_scenario_file_fills_the_node_and_flags_win_over_it(tmp_path: Path) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text("{chip: 910A, npus: 4, seed: 3, steps: [{at_s: 1, npu: 0, fault: A}]}")
+
+    settings, show = composed(f"sim --scenario {path} --npus=2")
+
+    node = settings.simulated
+    assert (node.chip, node.count, node.seed) == ("910A", 2, 3)
+    assert node.steps == (FaultStep(at_s=1, npu=0, fault=10),)
+    assert show.has_scenario
+
+
+@pytest.mark.parametrize(
+    ("argv", "line"),
+    [
+        ("run --shares 200", "--shares: '200' is too large; give 100 or less"),
+        ("run --driver gpu", "--driver: 'gpu' is not allowed; use one of 'dcmi', 'simulated'"),
+        ("run --chip 910C", "--chip belongs to --driver simulated; add that or remove it"),
+        (
+            "run --driver simulated --library /x",
+            "--library has no meaning with --driver simulated; remove one of the two",
+        ),
+        ("sim --npus 65", "--npus: 65 is more than a node of 910B3 can hold; give 0 to 64"),
+        ("sim --chip 999", "--chip: '999' is no chip we simulate; use one of 310, 310B4"),
+        ("sim --for 0", "--for: '0' is no time; give seconds, more than 0, up to a week"),
+        ("sim --for nan", "--for: 'nan' is no time"),
+        ("sim --for inf", "--for: 'inf' is no time"),
+        ("sim --json=perhaps", "--json: 'perhaps' is neither true nor false; give one of them"),
+        (
+            "sim --scenario /nowhere/s.yaml",
+            "scenario /nowhere/s.yaml: can't be read (No such file or directory)",
+        ),
+        ("run --kubelet-dir=/" + "k" * 100, "--pod-resources-socket: /k"),
+    ],
+)
+def test_a_bad_value_is_told_under_the_name_it_was_given_by(argv: str, line: str) -> None:
+    (found,) = refusals(argv)
+
+    assert found.startswith(line)
+
+
+def test_a_bad_variable_is_told_as_a_variable() -> None:
+    assert refusals("run", ASCEND_AGENT_SHARES="0") == [
+        "ASCEND_AGENT_SHARES: '0' is too small; give 1 or more"
+    ]
+    assert refusals("run", NODE_NAME="A_B")[0].startswith("NODE_NAME: 'A_B' is no node name")
+
+
+def test_every_violation_of_every_source_is_told_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text("{chip: 999, steps: [{at_s: 1}]}")
+
+    found = refusals(f"sim --scenario {path} --for x --bogus", ASCEND_AGENT_SHARES="0")
+
+    assert [line.split(":")[0].split(" is no")[0] for line in found] == [
+        "--bogus",
+        "--for",
+        f"scenario {path}, chip",
+        f"scenario {path}, step 1",
+        "ASCEND_AGENT_SHARES",
+    ]

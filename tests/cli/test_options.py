@@ -1,0 +1,51 @@
+"""The table of options holds together."""
+
+import pytest
+
+from ascend_agent.cli.arguments import _SERVICE_VARIABLE
+from ascend_agent.cli.options import COMMANDS, OPTIONS, Command, Option
+from ascend_agent.cli.peers import MEANINGS
+from ascend_agent.settings import Settings, SimulatedNode
+
+OF_A_COMMAND = {"scenario", "for_s", "as_json"}
+WITHOUT_OPTION = {"simulated", "docker_runtime"}
+
+
+@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
+def test_an_option_sets_something_that_exists(option: Option) -> None:
+    fields = {*Settings.model_fields, *SimulatedNode.model_fields, *OF_A_COMMAND}
+
+    assert option.sets in fields
+
+
+def test_every_setting_has_an_option() -> None:
+    """A setting nobody can set is noise."""
+    set_by_options = {option.sets for option in OPTIONS}
+
+    assert set(Settings.model_fields) - set_by_options == WITHOUT_OPTION
+
+
+def test_no_two_options_share_a_name_or_a_setting() -> None:
+    assert len({option.name for option in OPTIONS}) == len(OPTIONS)
+    assert len({option.sets for option in OPTIONS}) == len(OPTIONS)
+
+
+def test_no_option_has_the_name_of_an_older_plugins_option() -> None:
+    """Those are taken out of the command line first."""
+    assert not {option.name for option in OPTIONS} & set(MEANINGS)
+
+
+@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
+def test_no_variable_looks_like_one_that_kubernetes_sets(option: Option) -> None:
+    """A Service called ascend-agent puts ASCEND_AGENT_PORT and others into every pod."""
+    assert not _SERVICE_VARIABLE.fullmatch(option.variable.removeprefix("ASCEND_AGENT_"))
+
+
+def test_a_variable_is_the_option_in_capitals() -> None:
+    option = next(option for option in OPTIONS if option.name == "device-plugin-dir")
+
+    assert option.variable == "ASCEND_AGENT_DEVICE_PLUGIN_DIR"
+
+
+def test_every_command_is_described() -> None:
+    assert set(COMMANDS) == set(Command)
