@@ -1,0 +1,212 @@
+"""Allocate gives what exists, refuses with the reason, and ends within its deadline."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+from looptime import LoopTimeProxy
+
+from ascend_agent.bus import Bus
+from ascend_agent.dialects import plain
+from ascend_agent.errors import AllocationError
+from ascend_agent.flows.allocate import Allocate
+from ascend_agent.flows.offers import ResourceOffers
+from ascend_agent.injection import devnodes, runtime
+from ascend_agent.interfaces import HostFiles, Injection
+from ascend_agent.model.allocation import AllocationRequest, PreferenceRequest
+from ascend_agent.model.health import NodeView
+from ascend_agent.model.ids import PhyId, PluginDeviceId, ResourceName
+from ascend_agent.model.world import SharePolicy
+from ascend_agent.runtime.clock import Clock
+from ascend_agent.slicing import shared, whole
+from tests.fakes.host import FakeHost
+from tests.fakes.npus import node_view
+from tests.fakes.running import settle
+from tests.fakes.specs import spec_of
+
+RESOURCE = ResourceName("huawei.com/Ascend910")
+_ALL_NODES = ("/dev/davinci_manager", *(f"/dev/davinci{phy}" for phy in range(8)))
+
+
+class _HungHost(FakeHost):
+    """A host whose file system does not answer before it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__(*_ALL_NODES)
+        self.answers = asyncio.Event()
+
+    async def existing(self, paths: Sequence[str]) -> frozenset[str]:
+        await self.answers.wait()
+        return await super().existing(paths)
+
+
+def _allocate(
+    bus: Bus,
+    *,
+    view: NodeView | None = None,
+    shares: int = 1,
+    injection: Injection = runtime.INJECTION,
+    host: HostFiles | None = None,
+) -> Allocate:
+    if view is not None:
+        bus.node.claim("test").put(view)
+    return Allocate(
+        offers=ResourceOffers(
+            word="Ascend910",
+            resource=RESOURCE,
+            dialect=plain.DIALECT,
+            mode=whole.MODE if shares == 1 else shared.MODE,
+            shares=shares,
+            share_policy=SharePolicy.SPREAD,
+            spec_of=spec_of,
+        ),
+        injection=injection,
+        host=host or FakeHost(),
+        node=bus.node,
+        served=bus.served.claim("allocate"),
+        clock=Clock(),
+        timeout_s=10,
+    )
+
+
+def _asks(*ids: str) -> AllocationRequest:
+    return AllocationRequest(resource=RESOURCE, devices=tuple(PluginDeviceId(text) for text in ids))
+
+
+async def test_a_container_gets_its_npus_ascending() -> None:
+    """AL-13: a list as '4,3' opened the wrong device."""
+    allocate = _allocate(Bus([]), view=node_view())
+
+    (grant,) = await allocate.allocate([_asks("Ascend910-4", "Ascend910-3")])
+
+    assert grant.envs["ASCEND_VISIBLE_DEVICES"] == "3,4"
+    assert grant.npus == (3, 4)
+
+
+async def test_several_containers_are_answered_in_order() -> None:
+    allocate = _allocate(Bus([]), view=node_view())
+
+    first, second = await allocate.allocate([_asks("Ascend910-1"), _asks("Ascend910-0")])
+
+    assert (first.npus, second.npus) == ((1,), (0,))
+
+
+async def test_two_shares_of_one_npu_in_one_container_are_one_device() -> None:
+    allocate = _allocate(Bus([]), view=node_view(), shares=4)
+
+    (grant,) = await allocate.allocate([_asks("Ascend910-1-0", "Ascend910-1-3")])
+
+    assert grant.npus == (1,)
+
+
+@pytest.mark.parametrize(
+    ("ids", "named"),
+    [
+        (["Ascend910-9"], "Ascend910-9"),
+        (["Ascend910-03"], "Ascend910-03"),
+        (["Ascend910-2"], "Ascend910-2"),
+        (["Ascend910-1", "Ascend910-1"], "Ascend910-1"),
+    ],
+    ids=["unknown", "not canonical", "unhealthy", "twice"],
+)
+async def test_a_bad_id_is_refused_by_name_and_nothing_is_given(ids: list[str], named: str) -> None:
+    """KL-10: the pod's event must say which device and why."""
+    bus = Bus([])
+    served = bus.served.subscribe()
+    allocate = _allocate(bus, view=node_view(sick=(2,)))
+
+    with pytest.raises(AllocationError, match=named):
+        await allocate.allocate([_asks("Ascend910-0"), _asks(*ids)])
+
+    (note,) = served.drain()
+    assert note.npus == ()
+    assert named in note.refusal
+
+
+async def test_pre_start_checks_the_same_ids() -> None:
+    allocate = _allocate(Bus([]), view=node_view(sick=(2,)))
+
+    await allocate.check([PluginDeviceId("Ascend910-1")])
+    with pytest.raises(AllocationError, match="Ascend910-2"):
+        await allocate.check([PluginDeviceId("Ascend910-2")])
+
+
+async def test_before_the_driver_answered_nothing_can_be_given() -> None:
+    with pytest.raises(AllocationError, match="no device list yet"):
+        await _allocate(Bus([])).allocate([_asks("Ascend910-0")])
+
+
+async def test_the_host_is_asked_at_each_allocate() -> None:
+    """IM-6: control nodes come and go; a missing one fails that Allocate with its name."""
+    host = FakeHost(*_ALL_NODES)
+    allocate = _allocate(Bus([]), view=node_view(), injection=devnodes.INJECTION, host=host)
+    (grant,) = await allocate.allocate([_asks("Ascend910-3")])
+    assert [node.host_path for node in grant.nodes] == [
+        "/dev/davinci_manager",
+        "/dev/davinci3",
+    ]
+
+    host.paths.remove("/dev/davinci3")
+    with pytest.raises(AllocationError, match="/dev/davinci3"):
+        await allocate.allocate([_asks("Ascend910-3")])
+
+
+async def test_a_host_that_hangs_costs_the_deadline_and_no_more(
+    looptime: LoopTimeProxy,
+) -> None:
+    """KL-8, AL-10: an error the pod can show, and the next caller is served."""
+    host = _HungHost()
+    bus = Bus([])
+    served = bus.served.subscribe()
+    allocate = _allocate(bus, view=node_view(), injection=devnodes.INJECTION, host=host)
+
+    with pytest.raises(AllocationError, match="no answer within 10 s"):
+        await allocate.allocate([_asks("Ascend910-3")])
+    assert looptime == 10
+
+    host.answers.set()
+    await allocate.allocate([_asks("Ascend910-3")])
+    assert [bool(note.refusal) for note in served.drain()] == [True, False]
+
+
+async def test_parallel_calls_queue_within_their_deadline(looptime: LoopTimeProxy) -> None:
+    """AL-9: pick, answer, mark is never interleaved; waiting counts against the deadline."""
+    host = _HungHost()
+    allocate = _allocate(Bus([]), view=node_view(), injection=devnodes.INJECTION, host=host)
+
+    results = await asyncio.gather(
+        allocate.allocate([_asks("Ascend910-1")]),
+        allocate.allocate([_asks("Ascend910-2")]),
+        return_exceptions=True,
+    )
+
+    assert [type(result) for result in results] == [AllocationError, AllocationError]
+    assert looptime == 10
+
+
+async def test_a_kubelet_that_hangs_up_frees_the_turn() -> None:
+    host = _HungHost()
+    bus = Bus([])
+    served = bus.served.subscribe()
+    allocate = _allocate(bus, view=node_view(), injection=devnodes.INJECTION, host=host)
+
+    async with asyncio.TaskGroup() as group:
+        call = group.create_task(allocate.allocate([_asks("Ascend910-1")]))
+        await settle()
+        call.cancel()
+    host.answers.set()
+
+    (grant,) = await allocate.allocate([_asks("Ascend910-2")])
+    assert grant.npus == (PhyId(2),)
+    assert [note.refusal for note in served.drain()] == ["cancelled", ""]
+
+
+async def test_a_preference_is_the_dialects() -> None:
+    allocate = _allocate(Bus([]), view=node_view())
+    ids = tuple(PluginDeviceId(f"Ascend910-{phy}") for phy in range(8))
+    request = PreferenceRequest(resource=RESOURCE, available=ids, must_include=(ids[5],), size=2)
+
+    (chosen,) = await allocate.prefer([request])
+
+    assert len(chosen) == 2
+    assert ids[5] in chosen
