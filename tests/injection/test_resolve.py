@@ -1,0 +1,153 @@
+import pytest
+
+from ascend_agent.injection.resolve import paths, resolve
+from ascend_agent.model.allocation import (
+    ContainerGrant,
+    DeviceNode,
+    DirectoryWant,
+    HostMount,
+    InjectionWants,
+    MountWant,
+    NodeWant,
+    RefusalReason,
+    Refused,
+    mandatory_node,
+    optional_nodes,
+)
+from ascend_agent.model.ids import PhyId
+
+WANTS = InjectionWants(
+    envs={"A": "1"},
+    nodes=(
+        mandatory_node("/dev/manager", alternative="/dev/manager_docker"),
+        *optional_nodes("/dev/hdc", "/dev/svm"),
+        mandatory_node("/dev/davinci0"),
+    ),
+    directories=(DirectoryWant(path="/dev/uburma"),),
+    mounts=(MountWant(path="/opt/driver"), MountWant(path="/opt/other")),
+    cdi_devices=("x/y=0",),
+)
+PLAIN = frozenset({"/dev/manager", "/dev/davinci0"})
+
+
+def node(path: str, host: str | None = None) -> DeviceNode:
+    return DeviceNode(host_path=host or path, container_path=path, permissions="rw")
+
+
+def granted(
+    existing: frozenset[str], entries: dict[str, tuple[str, ...]] | None = None
+) -> ContainerGrant:
+    grant = resolve(WANTS, existing=existing, entries=entries or {}, npus=[PhyId(0)])
+    assert isinstance(grant, ContainerGrant), grant
+    return grant
+
+
+def test_every_path_is_asked_for_once() -> None:
+    wants = InjectionWants(nodes=(*WANTS.nodes, mandatory_node("/dev/hdc")), mounts=WANTS.mounts)
+
+    assert paths(wants) == (
+        "/dev/manager",
+        "/dev/manager_docker",
+        "/dev/hdc",
+        "/dev/svm",
+        "/dev/davinci0",
+        "/opt/driver",
+        "/opt/other",
+    )
+
+
+def test_nothing_is_asked_for_where_nothing_is_wanted() -> None:
+    assert paths(InjectionWants(envs={"A": "1"})) == ()
+
+
+@pytest.mark.parametrize(
+    ("existing", "nodes", "mounts"),
+    [
+        pytest.param(
+            PLAIN, [node("/dev/manager"), node("/dev/davinci0")], [], id="only what must be"
+        ),
+        pytest.param(
+            PLAIN | {"/dev/svm", "/opt/other"},
+            [node("/dev/manager"), node("/dev/svm"), node("/dev/davinci0")],
+            ["/opt/other"],
+            id="what else there is",
+        ),
+        pytest.param(
+            PLAIN | {"/dev/manager_docker"},
+            [node("/dev/manager", "/dev/manager_docker"), node("/dev/davinci0")],
+            [],
+            id="the alternative comes first",
+        ),
+        pytest.param(
+            frozenset({"/dev/manager_docker", "/dev/davinci0"}),
+            [node("/dev/manager", "/dev/manager_docker"), node("/dev/davinci0")],
+            [],
+            id="the alternative is enough",
+        ),
+    ],
+)
+def test_a_container_gets_what_exists_now(
+    existing: frozenset[str], nodes: list[DeviceNode], mounts: list[str]
+) -> None:
+    """IM-6: asked at each Allocate, not once at start."""
+    grant = granted(existing)
+
+    assert list(grant.nodes) == nodes
+    assert [mount.host_path for mount in grant.mounts] == mounts
+
+
+def test_what_needs_no_file_is_handed_on() -> None:
+    grant = granted(PLAIN)
+
+    assert (grant.envs, grant.cdi_devices, grant.npus) == ({"A": "1"}, ("x/y=0",), (0,))
+
+
+def test_mounts_are_read_only_under_their_host_name() -> None:
+    assert granted(PLAIN | {"/opt/driver"}).mounts == (
+        HostMount(host_path="/opt/driver", container_path="/opt/driver", read_only=True),
+    )
+
+
+def test_every_node_in_a_directory_is_handed_in_sorted() -> None:
+    grant = granted(PLAIN, {"/dev/uburma": ("/dev/uburma/b", "/dev/uburma/a")})
+
+    assert list(grant.nodes)[2:] == [node("/dev/uburma/a"), node("/dev/uburma/b")]
+
+
+def test_a_node_wanted_twice_is_given_once() -> None:
+    """Two specs in one container, or a node that also lies in a wanted directory."""
+    wants = InjectionWants(
+        nodes=(
+            *optional_nodes("/dev/a"),
+            NodeWant(host_path="/dev/b", container_path="/dev/a", mandatory=False),
+        ),
+        directories=(DirectoryWant(path="/dev"),),
+    )
+    grant = resolve(
+        wants,
+        existing=frozenset({"/dev/a", "/dev/b"}),
+        entries={"/dev": ("/dev/a",)},
+        npus=[],
+    )
+
+    assert isinstance(grant, ContainerGrant)
+    assert list(grant.nodes) == [node("/dev/a")]
+
+
+@pytest.mark.parametrize(
+    ("existing", "texts"),
+    [
+        ({"/dev/manager"}, ["/dev/davinci0"]),
+        ({"/dev/davinci0"}, ["/dev/manager ", "/dev/manager_docker"]),
+    ],
+)
+def test_a_missing_mandatory_node_refuses_with_its_name(
+    existing: set[str], texts: list[str]
+) -> None:
+    """IM-6: the pod's event says what to look for."""
+    refused = resolve(WANTS, existing=frozenset(existing), entries={}, npus=[PhyId(0)])
+
+    assert isinstance(refused, Refused)
+    assert refused.reason is RefusalReason.MISSING_DEVICE_NODE
+    assert not [text for text in texts if text not in refused.detail]
+    assert "check that" in refused.detail
