@@ -4,6 +4,7 @@ The one place that knows every class. No decision about NPUs is made here.
 """
 
 import asyncio
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -63,6 +64,7 @@ from ascend_agent.telemetry.http import HttpServer
 from ascend_agent.telemetry.metrics import Metrics
 
 _USAGE_EVERY_S = 10.0
+_SWITCH_INTERVAL_S = 0.0005
 _PATIENT_RESCAN_S = 30.0
 
 
@@ -118,6 +120,8 @@ class Agent:
 
     async def run(self) -> None:
         """Run until cancelled, then drain; raises an ExceptionGroup if a vital task is lost."""
+        # Threads here wait for files; while one happens to compute, the loop must not wait 5 ms.
+        sys.setswitchinterval(_SWITCH_INTERVAL_S)
         await self._supervisor.run()
 
     def reregister(self) -> None:
