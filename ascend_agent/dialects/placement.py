@@ -73,15 +73,20 @@ def spread_out(
     gave = dict.fromkeys(spots, 0)
     for phy in used:
         gave[phy] += 1
-    near = {phy for phy, count in gave.items() if count}
+    near = {group for phy, count in gave.items() if count for group in spots[phy]}
     taken: list[PhyId] = []
     while left and need > len(taken):
-        groups = {spots[phy][level] for phy in near for level in range(len(spots[phy]))}
         best = min(
-            left, key=lambda phy: (gave[phy], -left[phy], _distance(spots[phy], groups), phy)
+            left,
+            key=lambda phy: (
+                gave[phy],
+                -left[phy],
+                0 if gave[phy] else _distance(spots[phy], near),  # what is used is near itself
+                phy,
+            ),
         )
         taken.append(best)
-        near.add(best)
+        near |= set(spots[best])
         gave[best] += 1
         left[best] -= 1
         if not left[best]:

@@ -29,6 +29,7 @@ from ascend_agent.model.ids import (
     PhyId,
     PluginDeviceId,
     ResourceName,
+    format_device_names,
     parse_device_name,
     parse_device_word,
 )
@@ -89,24 +90,26 @@ class PlainDialect:
         """Return the ids that keep a container together and big groups whole.
 
         What must be included comes first. Ids that mean nothing here are passed over, so the
-        answer may be shorter than asked for: the kubelet then takes the rest as it likes.
+        answer may be shorter than asked for: the kubelet then takes the rest as it likes. More
+        devices than ``assign`` would give are not worth a thought.
         """
-        names = _Names.of(world)
+        if request.size > _MOST_DEVICES:
+            return ()
         pack = world.share_policy is SharePolicy.PACK
-        shared = max(names.shares, default=1) > 1
+        shared = any(group.shares > 1 for group in world.groups)
         spots = find_spots(world.view, stacked=shared and pack)
-        must = {
-            device: name.phy
-            for device in request.must_include
-            if (name := names.find(device)) and name.phy in spots
+        known = {
+            device: group
+            for group in world.groups
+            if group.npu in spots
+            for device in format_device_names(word=group.word, phy=group.npu, shares=group.shares)
         }
-        free: dict[PhyId, list[tuple[int, PluginDeviceId]]] = {}
-        for device in dict.fromkeys(request.available):
-            name = names.find(device)
-            if name is None or device in must or name.phy not in spots:
-                continue
-            if names.groups[name.phy].healthy:
-                free.setdefault(name.phy, []).append((name.share or 0, device))
+        must = {device: known[device].npu for device in request.must_include if device in known}
+        available = set(request.available) - must.keys()
+        free: dict[PhyId, list[PluginDeviceId]] = {}
+        for device, group in known.items():
+            if device in available and group.healthy:
+                free.setdefault(group.npu, []).append(device)
         choose = spread_out if shared and not pack else keep_together
         chosen = choose(
             {phy: len(ids) for phy, ids in free.items()},
@@ -114,8 +117,8 @@ class PlainDialect:
             used=must.values(),
             spots=spots,
         )
-        queues = {phy: iter(sorted(ids)) for phy, ids in free.items()}
-        picked = [next(queues[phy])[1] for phy in chosen]
+        queues = {phy: iter(ids) for phy, ids in free.items()}
+        picked = [next(queues[phy]) for phy in chosen]
         return (*must, *picked)[: max(request.size, 0)]
 
     def holders(

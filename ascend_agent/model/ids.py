@@ -53,6 +53,14 @@ def format_device_name(name: DeviceName) -> PluginDeviceId:
     return PluginDeviceId(whole if name.share is None else f"{whole}-{name.share}")
 
 
+def format_device_names(*, word: str, phy: PhyId, shares: int) -> tuple[PluginDeviceId, ...]:
+    """Return the names of all devices of one NPU, ascending by share; 1 share is the whole NPU."""
+    whole = f"{word}-{phy}"
+    if shares == 1:
+        return (PluginDeviceId(whole),)
+    return tuple([PluginDeviceId(f"{whole}-{share}") for share in range(shares)])
+
+
 def parse_device_name(text: str, *, word: str, shares: int) -> DeviceName | None:
     """Return the parts of *text*, or None where it is no name of this resource.
 

@@ -257,7 +257,8 @@ SICK = make_world(
         ),
         pytest.param(WORLD, WHOLE, 0, (), [], id="none"),
         pytest.param(WORLD, WHOLE, -3, ("Ascend910-3",), [], id="less than none"),
-        pytest.param(WORLD, WHOLE, 9, (), WHOLE, id="more than there are"),
+        pytest.param(WORLD, WHOLE, 800, (), WHOLE, id="more than there are"),
+        pytest.param(WORLD, WHOLE, 801, (), [], id="more than can be given"),
         pytest.param(
             WORLD,
             ["Ascend910-7", "nonsense", "Ascend910-1", "Ascend910-1"],

@@ -7,6 +7,7 @@ from ascend_agent.model.ids import (
     PhyId,
     ResourceName,
     format_device_name,
+    format_device_names,
     parse_device_name,
     parse_device_word,
 )
@@ -34,6 +35,18 @@ def test_parse_undoes_format(word: str, phy: int, shares: int, data: st.DataObje
     name = DeviceName(word, PhyId(phy), share)
 
     assert parse_device_name(format_device_name(name), word=word, shares=shares) == name
+
+
+@settings(deadline=None)
+@given(WORDS, st.integers(0, 255), st.integers(1, 100))
+def test_the_names_of_an_npu_are_those_of_its_shares(word: str, phy: int, shares: int) -> None:
+    singly = [None] if shares == 1 else range(shares)
+
+    names = format_device_names(word=word, phy=PhyId(phy), shares=shares)
+
+    assert list(names) == [
+        format_device_name(DeviceName(word, PhyId(phy), share)) for share in singly
+    ]
 
 
 @settings(deadline=None)
