@@ -153,6 +153,9 @@ class ResourceEndpoint(Protocol):
 
         """
 
+    def in_place(self) -> bool:
+        """Return whether the socket in the directory is the one we serve on."""
+
     async def register(self) -> None:
         """Tell the kubelet about this resource.
 
@@ -199,6 +202,9 @@ class PodResources(Protocol):
             KubeletError: the kubelet answered with an error.
 
         """
+
+    def close(self) -> None:
+        """Give the connection up; safe to repeat, and the next read makes a new one."""
 
 
 class CdiWriter(Protocol):

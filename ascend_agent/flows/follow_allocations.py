@@ -62,6 +62,7 @@ class FollowAllocations:
                     continue  # which ones does not matter: the whole account is read anyway
         finally:
             served.close()
+            self._pod_resources.close()
 
     async def _look(self) -> None:
         view = self._bus.node.value

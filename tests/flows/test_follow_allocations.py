@@ -27,12 +27,16 @@ class _PodResources:
         self.held: dict[ResourceName, dict[PluginDeviceId, Holder]] = {}
         self.gone = False
         self.reads = 0
+        self.closed = False
 
     async def read_holders(self) -> Mapping[ResourceName, Mapping[PluginDeviceId, Holder]]:
         self.reads += 1
         if self.gone:
             raise KubeletGoneError("nobody answers")
         return self.held
+
+    def close(self) -> None:
+        self.closed = True
 
 
 def _flow(bus: Bus, pods: _PodResources) -> FollowAllocations:
@@ -88,3 +92,14 @@ async def test_a_kubelet_that_is_gone_leaves_the_last_account() -> None:
         assert pods.reads > 2
         assert bus.allocations.value is not None
         assert dict(bus.allocations.value.holders) == {3: (HOLDER,)}
+
+
+async def test_its_connection_ends_with_it() -> None:
+    """Found by running the whole agent: the connection outlived the drain."""
+    bus, pods = Bus([RESOURCE]), _PodResources()
+    bus.node.claim("test").put(node_view())
+
+    async with running(_flow(bus, pods).run):
+        pass
+
+    assert pods.closed
