@@ -17,9 +17,11 @@ COUNTED_ELSEWHERE = {
     "ascend_agent/driver/lanes.py": "the agent sends a lane one call at a time",
     "ascend_agent/driver/news.py": "full at its own depth, which becomes a resync",
     "ascend_agent/driver/outbox.py": "full at its own depth, which becomes a notice of loss",
+    "ascend_agent/driver/simulated/peer.py": "in-process stand-in: one call at most a caller",
     "ascend_agent/driver/turns.py": "one call at most for each caller that waits",
     "ascend_agent/runtime/threads.py": "one call at most for each caller that waits",
     "ascend_agent/runtime/topic.py": "full at the topic's depth, which becomes LaggedError",
+    "ascend_agent/telemetry/pipe.py": "counted in characters, a mebibyte at most",
     "ascend_agent/sim/observer.py": "emptied within a quarter of a second",
 }
 LONG_MODULES = {
