@@ -24,7 +24,7 @@ def _decode(raw: object) -> Frame:
 
 def _drain(outbox: Outbox, pair: tuple[socket.socket, socket.socket]) -> list[Frame]:
     """Write everything queued and return it."""
-    end = {"rc": 0, "end": True}
+    end: Frame = {"rc": 0, "end": True}
     outbox.reply(0, end)
     outbox.stop()
     writer = threading.Thread(target=outbox.run, args=(_decode,))

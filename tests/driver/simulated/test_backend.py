@@ -1,0 +1,124 @@
+"""The simulated backend on real threads and real time; scenarios last fractions of a second."""
+
+import threading
+import time
+from queue import Empty, SimpleQueue
+
+import pytest
+
+from ascend_agent.driver.simulated.backend import SimulatedBackend
+
+_CODE = 0x80E01801
+Told = SimpleQueue[tuple[int, object]]
+
+
+def _backend(
+    *steps: object, started_s_ago: float = 0, **config: object
+) -> tuple[SimulatedBackend, Told]:
+    told: Told = SimpleQueue()
+    node = {
+        "chip": "910B3",
+        "npus": 2,
+        "started_at_ns": time.monotonic_ns() - round(started_s_ago * 1e9),
+        "steps": list(steps),
+        **config,
+    }
+    return SimulatedBackend(node, lambda seen_ns, raw: told.put((seen_ns, raw))), told
+
+
+def test_a_node_that_cannot_be_made_is_refused_with_a_sentence() -> None:
+    backend, _ = _backend(chip="H100")
+
+    answer = backend.open()
+
+    assert (answer["rc"], answer["kind"]) == (-99999, "refused")
+    assert "chip: 'H100'" in str(answer["detail"])
+    assert backend.enumerate(0)["rc"] == -99999
+
+
+def test_every_operation_answers() -> None:
+    backend, _ = _backend()
+    assert backend.open()["api"] == "v1"
+    assert backend.open()["rc"] == 0
+
+    chips = backend.enumerate(1)["chips"]
+    answers = [
+        backend.subscribe(),
+        backend.identity(1, 0, 1),
+        backend.health(1, 0, 1),
+        backend.usage(1, 0, 1),
+        backend.processes(1, 0, 1),
+        backend.share_read(1, 0, 1),
+        backend.share_enable(1, 0, 1),
+    ]
+
+    assert chips == [[0, 0, 0, 0], [1, 0, 1, 1]]
+    assert [answer["rc"] for answer in answers] == [0] * 7
+    assert answers[1]["phy"] == 1
+
+
+def test_a_fault_is_told_when_its_time_has_come() -> None:
+    backend, told = _backend({"at_s": 0.15, "npu": 1, "fault": _CODE})
+    backend.open()
+    backend.subscribe()
+    assert backend.health(1, 0, 1)["codes"] == []
+
+    seen_ns, raw = told.get(timeout=1.5)
+
+    assert seen_ns <= time.monotonic_ns()
+    body = backend.decode(raw)
+    assert (body["logic"], body["code"], body["assertion"]) == (1, _CODE, 1)
+    raised = body["raised"]
+    assert isinstance(raised, int)
+    assert abs(raised - time.time() * 1000) < 1500
+    assert backend.health(1, 0, 1)["codes"] == [_CODE]
+
+
+def test_what_happened_before_this_worker_started_is_seen_but_not_told() -> None:
+    """A new worker finds the node as it has become, and must not die of an old crash."""
+    backend, told = _backend(
+        {"at_s": 1, "npu": 1, "fault": _CODE},
+        {"at_s": 2, "worker": "die"},
+        {"at_s": 5.1, "npu": 0, "fault": _CODE},
+        started_s_ago=5,
+    )
+    backend.open()
+    backend.subscribe()
+    assert backend.health(1, 0, 1)["codes"] == [_CODE]
+
+    _, raw = told.get(timeout=1.5)
+
+    assert backend.decode(raw)["logic"] == 0
+
+
+def test_nothing_is_told_without_a_subscription() -> None:
+    backend, told = _backend(
+        {"at_s": 0.05, "npu": 0, "fault": _CODE}, {"at_s": 0.3, "npu": 1, "fault": _CODE}
+    )
+    backend.open()
+    while not backend.health(0, 0, 0)["codes"]:
+        with pytest.raises(Empty):
+            told.get(timeout=0.02)
+    backend.subscribe()
+
+    _, raw = told.get(timeout=1.5)
+
+    assert backend.decode(raw)["logic"] == 1
+
+
+def test_a_hang_blocks_its_caller_and_no_other() -> None:
+    backend, _ = _backend({"at_s": 0, "card": 1, "call": "health", "hang_s": 0.3})
+    backend.open()
+    done: SimpleQueue[float] = SimpleQueue()
+
+    def ask() -> None:
+        backend.health(1, 0, 1)
+        done.put(time.monotonic())
+
+    started = time.monotonic()
+    threading.Thread(target=ask).start()
+    assert backend.health(0, 0, 0)["rc"] == 0
+    assert backend.identity(1, 0, 1)["rc"] == 0
+    assert done.empty()
+
+    assert done.get(timeout=1.5) - started >= 0.25

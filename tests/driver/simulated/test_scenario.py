@@ -1,0 +1,79 @@
+import pytest
+
+from ascend_agent.driver.simulated.scenario import Step, UnplayableError, parse_steps
+
+_CARDS = [[0, 1], [2, 3], [4]]
+
+
+def _parse(*steps: object) -> list[Step]:
+    return parse_steps(list(steps), cards=_CARDS)
+
+
+def _shown(step: Step) -> tuple[object, ...]:
+    return (step.kind, step.at_ms, step.card, step.npus, step.code, step.call, step.until_ms)
+
+
+def test_every_kind_of_step_is_understood() -> None:
+    steps = _parse(
+        {"at_s": 4, "npu": 3, "fault": "80E01801"},
+        {"at_s": 8.25, "npu": 3, "recover": 0x80E01801},
+        {"at_s": 9, "card": 0, "pulse": "0x80E01801"},
+        {"at_s": 10, "card": 1, "drop": True},
+        {"at_s": 12, "npu": 2, "drop": False},
+        {"at_s": 13, "card": 1, "call": "health", "hang_s": 20},
+        {"at_s": 14, "worker": "die"},
+        {"at_s": 15, "call": "enumerate", "hang_s": 1.5},
+    )
+
+    assert [_shown(step) for step in steps] == [
+        ("fault", 4000, 1, (3,), 0x80E01801, "", 0),
+        ("recover", 8250, 1, (3,), 0x80E01801, "", 0),
+        ("pulse", 9000, 0, (0, 1), 0x80E01801, "", 0),
+        ("drop", 10000, 1, (2, 3), 0, "", 0),
+        ("return", 12000, 1, (2, 3), 0, "", 0),
+        ("hang", 13000, 1, (), 0, "health", 33000),
+        ("die", 14000, None, (), 0, "", 0),
+        ("hang", 15000, None, (), 0, "enumerate", 16500),
+    ]
+
+
+def test_steps_are_played_in_the_order_of_their_times() -> None:
+    """And those of one moment in the order in which they were written."""
+    steps = _parse(
+        {"at_s": 2, "worker": "die"},
+        {"at_s": 1, "npu": 0, "fault": "1"},
+        {"at_s": 1, "npu": 0, "recover": "1"},
+    )
+
+    assert [step.kind for step in steps] == ["fault", "recover", "die"]
+
+
+@pytest.mark.parametrize(
+    ("step", "text"),
+    [
+        ("drop it", "no mapping"),
+        ({"npu": 3, "fault": "1"}, "at_s: None"),
+        ({"at_s": -1, "npu": 3, "fault": "1"}, "at_s: -1"),
+        ({"at_s": True, "npu": 3, "fault": "1"}, "at_s: True"),
+        ({"at_s": 1, "npu": 5, "fault": "1"}, "npu: 5 does not exist"),
+        ({"at_s": 1, "card": 3, "drop": True}, "card: 3 does not exist"),
+        ({"at_s": 1, "fault": "1"}, "card: None does not exist"),
+        ({"at_s": 1, "npu": 0}, "says nothing"),
+        ({"at_s": 1, "npu": 0, "fault": "HBM"}, "'HBM' is no fault code"),
+        ({"at_s": 1, "npu": 0, "fault": 0}, "0 is no fault code"),
+        ({"at_s": 1, "npu": 0, "fault": 1.5}, "1.5 is no fault code"),
+        ({"at_s": 1, "worker": "sleep"}, "'sleep' is not 'die'"),
+        ({"at_s": 1, "card": 0, "call": "reset", "hang_s": 1}, "'reset' is none of"),
+        ({"at_s": 1, "card": 0, "call": "health"}, "hang_s: None"),
+        ({"at_s": 1, "call": "health", "hang_s": 1}, "card: None does not exist"),
+    ],
+)
+def test_a_step_that_cannot_be_played_is_named(step: object, text: str) -> None:
+    with pytest.raises(UnplayableError, match=r"^step 2: ") as caught:
+        _parse({"at_s": 1, "worker": "die"}, step)
+    assert text in str(caught.value)
+
+
+def test_steps_must_be_a_list() -> None:
+    with pytest.raises(UnplayableError, match="no list"):
+        parse_steps({"at_s": 1}, cards=_CARDS)
