@@ -8,8 +8,9 @@ import logging
 
 from ascend_agent.bus import Bus
 from ascend_agent.errors import LaggedError
+from ascend_agent.faults.catalog import CATALOG
 from ascend_agent.faults.ledger import Ledger
-from ascend_agent.model.fault import Assertion, FaultEvent, format_fault_code
+from ascend_agent.model.fault import Assertion, FaultEvent
 from ascend_agent.model.health import NodeView, ShareStates
 from ascend_agent.model.npu import DriverState, Inventory
 from ascend_agent.runtime.clock import Clock
@@ -72,7 +73,7 @@ class FoldHealth:
 
 
 def _log_event(event: FaultEvent) -> None:
-    facts = {"npu": event.npu, "fault": format_fault_code(event.code), "text": event.text}
+    facts = {"npu": event.npu, "fault": CATALOG.text_of(event.code), "text": event.text}
     if event.assertion is Assertion.ONE_OFF:
         log.info("fault noticed once", extra=facts)
     else:

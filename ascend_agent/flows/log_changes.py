@@ -2,7 +2,7 @@
 
 import logging
 
-from ascend_agent.model.fault import format_fault_code
+from ascend_agent.faults.catalog import CATALOG
 from ascend_agent.model.health import HealthState, NodeView, NpuView
 from ascend_agent.model.ids import PhyId
 from ascend_agent.runtime.latest import Latest
@@ -45,4 +45,4 @@ class LogChanges:
 
 
 def _codes(view: NpuView) -> list[str]:
-    return [format_fault_code(fault.code) for fault in view.faults]
+    return [CATALOG.text_of(fault.code) for fault in view.faults]

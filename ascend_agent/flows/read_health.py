@@ -25,13 +25,16 @@ from ascend_agent.model.fault import (
 )
 from ascend_agent.model.health import HealthAnswer, HealthReading, ReadingFailure
 from ascend_agent.model.ids import PhyId
-from ascend_agent.model.npu import Inventory, Npu, NpuAddress
+from ascend_agent.model.npu import Inventory, LaneId, Npu, NpuAddress
 from ascend_agent.runtime.clock import Clock
 from ascend_agent.runtime.topic import Publisher
 from ascend_agent.runtime.wakeup import Wakeup
 
 _RECOVERY_CHECKS_S = (1.0, 2.0, 4.0)
 """A recovered code that the driver still lists is asked for again this long after the event."""
+
+_ALARM = 2
+"""From this health value on the driver calls the chip sick, with or without a code."""
 
 _SPREAD = 16
 _BREATH_S = 0.02
@@ -84,8 +87,10 @@ class _NpuReader:
 
     def _next_at(self, reading: HealthReading) -> float:
         now = asyncio.get_running_loop().time()
-        if isinstance(reading.outcome, HealthAnswer) and reading.outcome.codes is not None:
-            listed = reading.outcome.codes
+        answer = reading.outcome
+        # The driver may drop the code first and lower the health value a little later.
+        if isinstance(answer, HealthAnswer) and (answer.health or 0) < _ALARM:
+            listed = self._checks.keys() if answer.codes is None else answer.codes
             self._checks = {code: at for code, at in self._checks.items() if code in listed}
         checks: dict[FaultCode, list[float]] = {}
         for code, times in self._checks.items():
@@ -120,6 +125,7 @@ class ReadHealth:
         self._periods = periods
         self._clock = clock
         self._readers: dict[PhyId, tuple[_NpuReader, asyncio.Task[None]]] = {}
+        self._parked: frozenset[LaneId] = frozenset()
 
     def period_s(self) -> float:
         """Return how long an NPU may go unread now."""
@@ -155,6 +161,7 @@ class ReadHealth:
         wakeup = Wakeup()
         events = self._faults.subscribe(wakeup)
         self._inventory.attach(wakeup)
+        self._driver.attach(wakeup)
         seen = 0
         self._readers = {}
         try:
@@ -168,10 +175,12 @@ class ReadHealth:
                             self._hear(notice)
                     except LaggedError:
                         self._look_at_all()
+                    self._notice_parked()
                     await wakeup.wait()
         finally:
             events.close()
             self._inventory.detach(wakeup)
+            self._driver.detach(wakeup)
 
     def _hear(self, notice: FaultNotice) -> None:
         if notice.npu is None:
@@ -181,6 +190,15 @@ class ReadHealth:
                 entry[0].hear(notice)
             else:
                 entry[0].look_now()
+
+    def _notice_parked(self) -> None:
+        """Read NPUs whose lane some other call found hung: their health must show it at once."""
+        state = self._driver.value
+        parked = frozenset(state.parked_lanes if state else ())
+        for reader, _ in self._readers.values():
+            if reader.address.lane in parked - self._parked:
+                reader.look_now()
+        self._parked = parked
 
     def _look_at_all(self) -> None:
         for reader, _ in self._readers.values():

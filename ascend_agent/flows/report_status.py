@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from html import escape
 
 from ascend_agent.bus import Bus
+from ascend_agent.faults.catalog import CATALOG
 from ascend_agent.model.allocation import Holder
-from ascend_agent.model.fault import format_fault_code
 from ascend_agent.model.health import NpuView
 from ascend_agent.model.ids import PhyId
 from ascend_agent.model.kubelet import InstancePhase, ServingPhase
@@ -187,7 +187,7 @@ class StatusReport:
             "dcmi_health": view.health,
             "faults": [
                 {
-                    "code": format_fault_code(fault.code),
+                    "code": CATALOG.text_of(fault.code),
                     "level": fault.level.value,
                     "isolates": fault.isolates,
                     "since_ms": fault.since_ms,
@@ -205,7 +205,7 @@ class StatusReport:
 
 
 def _row(view: NpuView, holders: Sequence[Holder]) -> str:
-    faults = ", ".join(f"{format_fault_code(f.code)} ({f.level.value})" for f in view.faults)
+    faults = ", ".join(f"{CATALOG.text_of(f.code)} ({f.level.value})" for f in view.faults)
     reasons = ", ".join(reason.value for reason in view.reasons)
     cells = (
         str(view.npu.phy),

@@ -32,6 +32,7 @@ class _Health:
 
     codes: dict[int, frozenset[FaultCode]] = field(default_factory=dict)
     raises: Exception | None = None
+    alarm: bool = False
     asked: list[tuple[int, float]] = field(default_factory=list)
 
     async def read_health(self, address: NpuAddress) -> HealthAnswer:
@@ -39,7 +40,7 @@ class _Health:
         if self.raises:
             raise self.raises
         codes = self.codes.get(address.lane, frozenset())
-        return HealthAnswer(health=3 if codes else 0, lost=False, codes=codes)
+        return HealthAnswer(health=3 if codes or self.alarm else 0, lost=False, codes=codes)
 
     def times(self, lane: int) -> list[float]:
         return [at for asked, at in self.asked if asked == lane]
@@ -223,3 +224,34 @@ async def test_npus_that_leave_are_not_read_and_shifted_addresses_are_read_at_on
 
     assert health.times(9)[0] == 1
     assert health.times(1) == [0]
+
+
+async def test_a_health_value_that_lags_behind_its_code_is_asked_for_again() -> None:
+    """Without it the NPU would stay out of service for a whole period after it recovered."""
+    scene = _scene()
+    scene.health.alarm = True
+    faults = scene.bus.faults.claim("test")
+
+    async with running(scene.flow.run):
+        await asyncio.sleep(10)
+        faults.publish(_event(Assertion.RECOVERED))
+        await asyncio.sleep(1.5)
+        scene.health.alarm = False
+        await asyncio.sleep(60)
+
+    assert scene.health.times(0) == [0, 10, 11, 12]
+
+
+async def test_a_lane_that_another_call_found_hung_is_read_at_once() -> None:
+    """HL-8: the card must be withdrawn when it hangs, not at the next round."""
+    scene = _scene(npus=2)
+    driver = scene.bus.driver.claim("test")
+
+    async with running(scene.flow.run):
+        driver.put(DriverState(phase=DriverPhase.READY))
+        await asyncio.sleep(10)
+        driver.put(DriverState(phase=DriverPhase.READY, parked_lanes=(1,)))
+        await settle()
+
+    assert scene.health.times(0) == [0]
+    assert scene.health.times(1) == [0, 10]
