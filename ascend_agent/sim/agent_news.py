@@ -3,21 +3,47 @@
 from collections.abc import Iterator
 
 from ascend_agent.model.fault import Assertion, FaultEvent, format_fault_code
-from ascend_agent.model.health import ActiveFault, NodeView, NpuView, UnhealthyReason
+from ascend_agent.model.health import ActiveFault, NodeView, NpuView
+from ascend_agent.model.ids import PhyId
 from ascend_agent.model.npu import DriverPhase, DriverState
 from ascend_agent.sim.entries import Entry, Fact, milliseconds
 
 
-def view_news(before: NodeView | None, after: NodeView, *, now_ns: int) -> Iterator[Entry]:
-    """Yield what is new between two views: faults, recoveries, other reasons.
+class NodeNews:
+    """Compares each view of the node with the one before it.
 
-    An NPU that only just appeared is no news.
+    How an NPU becomes healthy for the first time is no news: it is how it starts.
     """
-    known = {view.npu.phy: view for view in before.npus} if before else {}
-    for view in after.npus:
-        old = known.get(view.npu.phy)
-        if old is not None and old != view:
-            yield from _npu_news(old, view, now_ns)
+
+    def __init__(self) -> None:
+        self._last: dict[PhyId, NpuView] = {}
+        self._started: set[PhyId] = set()
+
+    def of(self, view: NodeView, *, now_ns: int) -> Iterator[Entry]:
+        """Yield what is new in *view*: faults, recoveries, other reasons."""
+        for npu in view.npus:
+            old = self._last.get(npu.npu.phy)
+            if old is not None and old != npu:
+                yield from self._of_npu(old, npu, now_ns)
+        self._last = {npu.npu.phy: npu for npu in view.npus}
+        self._started |= {npu.npu.phy for npu in view.npus if npu.healthy}
+
+    def _of_npu(self, old: NpuView, new: NpuView, now_ns: int) -> Iterator[Entry]:
+        turned = new.healthy != old.healthy
+        # ``cause_ns`` is the driver event behind the last change of state; the kubelet's list is
+        # measured from there. A change without such an event has no latency to speak of.
+        cause_ns = new.cause_ns if turned else None
+        news = [("fault", _facts(new, fault)) for fault in _only_in(new, old)]
+        news += [("recovered", _facts(new, fault)) for fault in _only_in(old, new)]
+        if turned and not news and new.npu.phy in self._started:
+            news.append(("returned" if new.healthy else "withdrawn", _reasons(old, new)))
+        for event, facts in news:
+            yield Entry(
+                at_ns=now_ns if cause_ns is None else cause_ns,
+                event=event,
+                facts=facts,
+                awaits=None if cause_ns is None else (new.npu.phy, new.healthy),
+            )
 
 
 def pulse_news(event: FaultEvent) -> Entry | None:
@@ -25,7 +51,7 @@ def pulse_news(event: FaultEvent) -> Entry | None:
     if event.assertion is not Assertion.ONE_OFF:
         return None
     facts: dict[str, Fact] = {"npu": event.npu, "fault": format_fault_code(event.code)}
-    return Entry(at_ns=event.seen_ns, event="fault", facts=facts | {"once": True})
+    return Entry(at_ns=event.seen_ns, event="pulse", facts=facts)
 
 
 def driver_news(
@@ -46,31 +72,12 @@ def driver_news(
 
 
 def _why(state: DriverState) -> dict[str, Fact]:
-    return {"detail": state.detail} if state.detail else {}
+    return {"detail": state.detail or state.phase.value}
 
 
-def _npu_news(old: NpuView, new: NpuView, now_ns: int) -> Iterator[Entry]:
-    turned = new.healthy != old.healthy
-    # ``cause_ns`` is the driver event behind the last change of state; the kubelet's list is
-    # measured from there. A change without such an event has no latency to speak of.
-    caused = turned and new.cause_ns is not None
-    came = [fault for fault in new.faults if fault.code not in _codes(old)]
-    went = [fault for fault in old.faults if fault.code not in _codes(new)]
-    news = [("fault", _facts(new, fault)) for fault in came]
-    news += [("recovered", _facts(new, fault)) for fault in went]
-    if turned and not news and old.reasons != (UnhealthyReason.NOT_READ,):
-        news.append(("returned" if new.healthy else "withdrawn", _reasons(old, new)))
-    for event, facts in news:
-        yield Entry(
-            at_ns=new.cause_ns if caused and new.cause_ns is not None else now_ns,
-            event=event,
-            facts=facts,
-            awaits=(new.npu.phy, new.healthy) if caused else None,
-        )
-
-
-def _codes(view: NpuView) -> frozenset[int]:
-    return frozenset(fault.code for fault in view.faults)
+def _only_in(one: NpuView, other: NpuView) -> list[ActiveFault]:
+    codes = {fault.code for fault in other.faults}
+    return [fault for fault in one.faults if fault.code not in codes]
 
 
 def _facts(view: NpuView, fault: ActiveFault) -> dict[str, Fact]:

@@ -7,6 +7,21 @@ from ascend_agent.model.ids import PhyId
 
 Fact = str | int | float | bool | list[str] | list[int]
 
+_SENTENCES = {
+    "admission_failed": "pod {pod} failed: {reason}",
+    "allocated": "pod {pod} gets NPU {npus}",
+    "devices": "{resource}: {healthy} of {total} healthy",
+    "driver_lost": "driver lost: {detail}",
+    "driver_ready": "driver ready, fault callbacks: {callbacks}",
+    "driver_restarted": "driver restarted, worker {starts}",
+    "fault": "NPU {npu}: fault {fault}, {level}, in service: {healthy}",
+    "pulse": "NPU {npu}: {fault}, once",
+    "recovered": "NPU {npu}: {fault} is over, in service: {healthy}",
+    "registered": "registered {resource}",
+    "returned": "NPU {npu} is back in service, no longer {reasons}",
+    "withdrawn": "NPU {npu} is out of service: {reasons}",
+}
+
 
 @dataclass(slots=True, kw_only=True)
 class Entry:
@@ -31,11 +46,18 @@ class Entry:
         return line
 
     def as_text(self, started_ns: int) -> str:
-        """Return the line people read: seconds, event, facts, milliseconds until it took effect."""
-        facts = "  ".join(f"{name}={_shown(value)}" for name, value in self.facts.items())
-        latency = "" if self.latency_ms is None else f"  [{self.latency_ms:.1f} ms]"
+        """Return the line people read: seconds, milliseconds until it took effect, a sentence."""
         seconds = (self.at_ns - started_ns) / 1e9
-        return f"{seconds:8.3f} s  {self.event.replace('_', ' '):<17}  {facts}{latency}"
+        latency = "" if self.latency_ms is None else f"{self.latency_ms:.1f} ms"
+        return f"{seconds:8.3f} s {latency:>9}  {self.sentence()}"
+
+    def sentence(self) -> str:
+        """Return what happened, in words."""
+        shown = {name: _shown(value) for name, value in self.facts.items()}
+        if sentence := _SENTENCES.get(self.event):
+            return sentence.format_map(shown)
+        facts = ", ".join(f"{name} {value}" for name, value in shown.items())
+        return f"{self.event.replace('_', ' ')} {facts}".rstrip()
 
 
 def milliseconds(nanoseconds: int) -> float:

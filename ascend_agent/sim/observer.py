@@ -14,7 +14,7 @@ from ascend_agent.model.fault import FaultEvent
 from ascend_agent.model.health import NodeView
 from ascend_agent.model.npu import DriverPhase, DriverState
 from ascend_agent.runtime.wakeup import Wakeup
-from ascend_agent.sim.agent_news import driver_news, pulse_news, view_news
+from ascend_agent.sim.agent_news import NodeNews, driver_news, pulse_news
 from ascend_agent.sim.entries import Entry, milliseconds
 from ascend_agent.sim.kubelet import EmbeddedKubelet, Happening, Listed, Registered, Started
 from ascend_agent.sim.kubelet_news import kubelet_news, turned_npus
@@ -34,6 +34,7 @@ class Observer:
         self._wakeup = Wakeup()
         self._happened = kubelet.happened.subscribe(self._wakeup)
         self._faults = bus.faults.subscribe(self._wakeup)
+        self._node_news = NodeNews()
         self._view: NodeView | None = None
         self._driver: DriverState | None = None
         self._driver_lost_ns: int | None = None
@@ -79,7 +80,7 @@ class Observer:
                 self._queue.append(entry)
         view = self._bus.node.value
         if view is not None and view is not self._view:
-            self._queue.extend(view_news(self._view, view, now_ns=now_ns))
+            self._queue.extend(self._node_news.of(view, now_ns=now_ns))
             self._view = view
 
     def _look_at_kubelet(self, happening: Happening) -> None:

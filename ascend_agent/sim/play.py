@@ -25,6 +25,7 @@ from ascend_agent.sim.observer import Observer
 from ascend_agent.sim.output import Audience, Lines, ReaderGoneError
 from ascend_agent.sim.story import Story
 
+_FASTEST_POLL_S = 0.5
 _LONGEST_STAGE = 60  # bytes; the sockets below it must keep their paths under 107
 
 
@@ -130,13 +131,17 @@ def _stage() -> Iterator[Path]:
 
 
 def _on_stage(settings: Settings, story: Story, directory: Path) -> Settings:
-    """Return *settings* with every path inside *directory*, and the story's node."""
+    """Return *settings* with every path inside *directory*, and the story's node.
+
+    A story told faster is polled faster, or a chip without fault callbacks would miss it.
+    """
     plugins = directory / "plugins"
     for path in (plugins, directory / "run", directory / "cdi"):
         path.mkdir()
     return settings.model_copy(
         update={
             "simulated": story.node,
+            "poll_interval_s": max(_FASTEST_POLL_S, settings.poll_interval_s * story.pace),
             "kubelet_dir": directory,
             "device_plugin_dir": plugins,
             "kubelet_socket": plugins / "kubelet.sock",

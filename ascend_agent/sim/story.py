@@ -7,10 +7,11 @@ comes back, the kubelet restarts, the vendor library crashes.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ascend_agent.settings import FaultStep, HangStep, SimulatedNode, Step, WorkerStep
+from ascend_agent.settings import DropStep, FaultStep, HangStep, SimulatedNode, Step, WorkerStep
 
 _FAULT = 0x80E01801  # a code that takes the NPU out of service until it recovers
 _TAIL_S = 3.0
+_CARD_S = 7.0  # a lost or returned card is told by no event: it is noticed by looking
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,11 +36,15 @@ Act = AdmitPod | RestartKubelet
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """A node with its scenario, what the kubelet does meanwhile, and when it is all over."""
+    """A node with its scenario, what the kubelet does meanwhile, and when it is all over.
+
+    ``pace`` below 1 means that the story is told faster than usual.
+    """
 
     node: SimulatedNode
     acts: tuple[Act, ...]
     ends_s: float
+    pace: float = 1.0
 
 
 def tell(node: SimulatedNode, *, for_s: float | None) -> Story:
@@ -64,6 +69,7 @@ def tell(node: SimulatedNode, *, for_s: float | None) -> Story:
         ),
         acts=tuple(replace(act, at_s=act.at_s * pace) for act in acts),
         ends_s=ends_s * pace,
+        pace=pace,
     )
 
 
@@ -84,4 +90,11 @@ def _pods(npus: int, *, first_s: float) -> tuple[AdmitPod, ...]:
 
 
 def _over_s(step: Step) -> float:
-    return step.at_s + step.hang_s if isinstance(step, HangStep) else step.at_s
+    """Return when everybody can have noticed *step*."""
+    match step:
+        case HangStep(at_s=at_s, hang_s=hang_s):
+            return at_s + hang_s
+        case DropStep(at_s=at_s):
+            return at_s + _CARD_S
+        case _:
+            return step.at_s

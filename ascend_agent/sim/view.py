@@ -22,7 +22,9 @@ from ascend_agent.sim.entries import Entry
 
 _FRAME_S = 0.1  # a change shows within this; nothing is drawn while nothing changes
 _LINES = 12
-_HINT = "Ctrl-C ends. [ms]: from the driver's event to the kubelet's list."
+_FEWEST_LINES = 3
+_FRAME_LINES = 7  # title, borders, hint, and the line the cursor stands on
+_HINT = "Ctrl-C ends. ms: from the driver's event to the kubelet's list."
 _STYLES = {
     HealthState.HEALTHY: "green",
     HealthState.SUB_HEALTHY: "yellow",
@@ -33,6 +35,7 @@ _EVENT_STYLES = {
     "withdrawn": "red",
     "driver_lost": "red",
     "stream_ended": "yellow",
+    "pulse": "yellow",
     "recovered": "green",
     "returned": "green",
     "allocated": "cyan",
@@ -61,16 +64,20 @@ class LiveView:
         with Live(self.frame(), console=self._console, auto_refresh=False) as live:
             while True:
                 await self._wakeup.wait()
-                live.update(self.frame(), refresh=True)
+                # Not at once: drawing takes milliseconds that would stand between a fault and the
+                # kubelet, and would be measured as such.
                 await asyncio.sleep(_FRAME_S)
+                live.update(self.frame(), refresh=True)
 
     def frame(self) -> Group:
         """Return the table and the event lines as of now."""
+        table = self._table()
+        room = self._console.size.height - table.row_count - _FRAME_LINES
         lines = [
             Text(entry.as_text(self._started_ns), _EVENT_STYLES.get(entry.event, ""), no_wrap=True)
-            for entry in self._entries
+            for entry in list(self._entries)[-max(_FEWEST_LINES, room) :]
         ]
-        return Group(self._table(), *lines, Text(_HINT, "dim"))
+        return Group(table, *lines, Text(_HINT, "dim"))
 
     def _table(self) -> Table:
         seconds = (time.monotonic_ns() - self._started_ns) / 1e9
