@@ -1,0 +1,141 @@
+"""The live view, drawn into a terminal of the tests' own."""
+
+import asyncio
+import io
+from dataclasses import dataclass, field
+
+import pytest
+from rich.console import Console
+
+from ascend_agent.bus import Bus
+from ascend_agent.model.allocation import Allocations, Holder
+from ascend_agent.model.health import NpuView, UnhealthyReason
+from ascend_agent.model.ids import PhyId
+from ascend_agent.model.npu import DriverPhase, DriverState, NpuUsage
+from ascend_agent.sim.entries import Entry
+from ascend_agent.sim.view import LiveView
+from tests.fakes.npus import view
+from tests.fakes.running import running, settle
+from tests.sim.views import faulty, node, out
+
+
+class Terminal(io.StringIO):
+    """A stream that somebody watches."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture(autouse=True)
+def _terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+
+
+@dataclass
+class Watched:
+    """A bus with a view on it."""
+
+    bus: Bus = field(default_factory=lambda: Bus([]))
+    stream: io.StringIO = field(default_factory=Terminal)
+
+    def __post_init__(self) -> None:
+        self.view = LiveView(bus=self.bus, started_ns=0, stream=self.stream)
+        self._node = self.bus.node.claim("test")
+
+    def put(self, *npus: NpuView) -> None:
+        self._node.put(node(*npus))
+
+    def text(self, *, height: int = 40) -> str:
+        console = Console(file=io.StringIO(), width=100, height=height, record=True)
+        self.view._console = console
+        console.print(self.view.frame())
+        return console.export_text()
+
+
+def row(text: str, npu: int) -> str:
+    return next(line for line in text.splitlines() if line.startswith(f"│ {npu} "))
+
+
+def test_before_the_first_view_the_table_is_empty() -> None:
+    assert "driver starting" in Watched().text()
+
+
+def test_every_npu_has_a_row_with_its_health_in_words() -> None:
+    watched = Watched()
+    watched.put(view(0), faulty(1), out(2, UnhealthyReason.DRIVER_UNRESPONSIVE))
+
+    text = watched.text()
+
+    assert "healthy" in row(text, 0)
+    assert "separated (fault)" in row(text, 1)
+    assert "80E01801 RestartBusiness" in row(text, 1)
+    assert "driver-unresponsive" in row(text, 2)
+
+
+def test_memory_and_holders_are_shown() -> None:
+    watched = Watched()
+    watched.put(view(0), view(1))
+    watched.bus.usage.claim("test").put(
+        {
+            PhyId(0): NpuUsage(
+                memory_mib=65536,
+                memory_used_mib=3277,
+                ai_core_percent=None,
+                vector_percent=None,
+                npu_percent=None,
+            )
+        }
+    )
+    holder = Holder(namespace="default", pod="training-0", container="main")
+    watched.bus.allocations.claim("test").put(
+        Allocations(known=True, holders={PhyId(0): (holder,)})
+    )
+
+    text = watched.text()
+
+    assert "3.2 / 64 GiB" in row(text, 0)
+    assert "default/training-0" in row(text, 0)
+    assert "64 GiB" in row(text, 1)
+
+
+def test_the_driver_is_named_in_the_title() -> None:
+    watched = Watched()
+    watched.bus.driver.claim("test").put(DriverState(phase=DriverPhase.UNAVAILABLE))
+
+    assert "driver unavailable" in watched.text()
+
+
+def test_a_low_terminal_shows_the_newest_events() -> None:
+    watched = Watched()
+    watched.put(*(view(phy) for phy in range(8)))
+    for number in range(20):
+        watched.view.tell(Entry(at_ns=0, event=f"event_{number}"))
+
+    assert "event 8" in watched.text(height=60)
+    text = watched.text(height=18)
+    assert "event 19" in text
+    assert "event 16" not in text
+
+
+async def test_a_change_is_drawn_after_the_kubelet_was_served() -> None:
+    """Drawing takes milliseconds; at once, it would stand between the fault and the list."""
+    watched = Watched()
+    async with running(watched.view.run):
+        drawn = len(watched.stream.getvalue())
+        watched.put(view(0))
+        await settle()
+        assert len(watched.stream.getvalue()) == drawn
+
+        await asyncio.sleep(0.2)
+        assert len(watched.stream.getvalue()) > drawn
+
+
+async def test_nothing_is_drawn_while_nothing_changes() -> None:
+    watched = Watched()
+    watched.put(view(0))
+    async with running(watched.view.run):
+        await asyncio.sleep(1)
+        drawn = len(watched.stream.getvalue())
+        assert drawn
+        await asyncio.sleep(60)
+        assert len(watched.stream.getvalue()) == drawn
