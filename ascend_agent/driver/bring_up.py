@@ -12,7 +12,7 @@ from ascend_agent.driver.link import WorkerLink
 from ascend_agent.errors import DriverBusyError, DriverUnavailableError, NpuUnresponsiveError
 from ascend_agent.model.npu import DriverApi
 
-_RC_NOT_SUPPORTED = -8255
+_RC_ABSENT = frozenset({-8255, -99998})  # not on this chip, not in this library
 
 
 class StartFailedError(Exception):
@@ -70,7 +70,7 @@ async def subscribe(link: WorkerLink, *, deadline_s: float) -> Subscription:
     answer = await _ask(link, "subscribe", deadline_s)
     if answer["rc"] == 0:
         return Subscription.CALLBACKS
-    if answer["rc"] == _RC_NOT_SUPPORTED:
+    if answer["rc"] in _RC_ABSENT:
         return Subscription.NOT_SUPPORTED
     return Subscription.FAILED
 

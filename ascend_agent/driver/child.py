@@ -4,6 +4,7 @@ When one is started or killed is decided in ``process``; what is said over the s
 """
 
 import asyncio
+import contextlib
 import signal
 import socket
 import subprocess
@@ -12,6 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
 _OUTPUT = 2048
+_LAST_WORDS_S = 0.1
 
 
 class Child(Protocol):
@@ -47,6 +49,7 @@ class WorkerProcess(asyncio.SubprocessProtocol):
 
     def __init__(self) -> None:
         self._exited = asyncio.Event()
+        self._silent = asyncio.Event()
         self._output = b""
         self.transport: asyncio.SubprocessTransport | None = None
 
@@ -59,6 +62,11 @@ class WorkerProcess(asyncio.SubprocessProtocol):
         """Keep the end of what is printed."""
         del fd  # both streams are one pipe
         self._output = (self._output + data)[-_OUTPUT:]
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        """Note that nothing more will be printed."""
+        del fd, exc
+        self._silent.set()
 
     def process_exited(self) -> None:
         """Wake who waits."""
@@ -75,8 +83,12 @@ class WorkerProcess(asyncio.SubprocessProtocol):
             self.transport.kill()
 
     async def wait(self) -> None:
-        """Return when the process was reaped."""
+        """Return when the process was reaped and its last words were read."""
         await self._exited.wait()
+        # A program that the library started may hold the pipe open for long.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_WORDS_S):
+                await self._silent.wait()
 
     def describe(self) -> str:
         """Return exit status or signal, and the end of what was printed."""

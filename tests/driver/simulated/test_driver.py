@@ -162,6 +162,19 @@ async def test_a_hang_of_the_list_itself_is_ended_by_a_new_worker(
         assert (node.state.phase, node.state.starts) == (DriverPhase.READY, 2)
 
 
+async def test_a_library_that_hangs_as_it_is_opened_is_opened_again(
+    looptime: LoopTimeProxy,
+) -> None:
+    node = Node({"at_s": 0, "call": "open", "hang_s": 45})
+    async with running(node.driver.run):
+        await asyncio.sleep(44)
+        assert node.state.phase is DriverPhase.UNAVAILABLE
+        await node.addresses()
+
+        assert looptime == 45
+        assert node.state.starts == 2
+
+
 async def _swallow(node: Node) -> None:
     with pytest.raises(Exception, match="enumerate gave no answer within 30 s"):
         await node.addresses(reinitialise=True)
