@@ -219,9 +219,9 @@ int answer_codes(const struct chip *chip, int *count, unsigned int *list, unsign
 {
     if (!count || !list || size == 0)
         return BAD_PARAMETER;
-    if (chip->claimed < 0 && (unsigned int)chip->codes > size)
+    if (chip->claimed == AUTO && (unsigned int)chip->codes > size)
         return BAD_PARAMETER;
-    *count = chip->claimed < 0 ? chip->codes : chip->claimed;
+    *count = chip->claimed == AUTO ? chip->codes : (int)chip->claimed;
     for (unsigned int i = 0; i < size; i++)
         list[i] = i < (unsigned int)chip->codes ? chip->standing[i].code : STALE;
     return OK;

@@ -98,9 +98,9 @@ class FakeHost:
         """Replace the standing codes; no event tells."""
         self.run(f"codes {phy} {' '.join(f'{code:X}' for code in codes)}")
 
-    def claim_codes(self, phy: int, count: int) -> None:
-        """Have the code query answer 0 and claim *count* codes, whatever stands; -1: the truth."""
-        self.run(f"claim {phy} {count}")
+    def claim_codes(self, phy: int, count: int | None) -> None:
+        """Have the code query answer 0 and claim *count* codes; None: as many as stand."""
+        self.run(f"claim {phy} {'auto' if count is None else count}")
 
     def set_health(self, phy: int, value: int | None) -> None:
         """Set the health value; None: it follows from the standing codes."""

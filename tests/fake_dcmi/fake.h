@@ -45,6 +45,7 @@ enum {
 enum api { API_NONE, API_V1, API_V2 };
 
 #define NONE 0xFFFFFFFFu
+#define AUTO INT64_MIN
 #define STALE 0xDEADBEEFu /* what lies behind the valid part of a list; nobody may read it */
 #define BIT(n) (1u << (n))
 
@@ -71,8 +72,8 @@ struct chip {
     bool present;
     bool counted;  /* false: the host does not even know that something is missing */
     int from_init; /* the first init that finds it */
-    int health;    /* -1: follows from the standing codes */
-    int claimed;   /* error count to claim, whatever stands; -1: the truth */
+    long health;   /* AUTO: follows from the standing codes */
+    long claimed;  /* error count to claim; AUTO: as many as stand */
     struct standing standing[MAX_CODES];
     int codes;
     struct dcmi_proc_mem_info processes[MAX_PROCESSES];

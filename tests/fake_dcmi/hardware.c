@@ -89,7 +89,7 @@ struct chip *hardware_add(int card, int slot, int phy)
         return NULL;
     struct chip *chip = &hardware.chips[hardware.count++];
     *chip = (struct chip){.card = card, .slot = slot, .phy = phy, .present = true, .counted = true,
-                          .health = -1, .claimed = -1, .used_mib = hardware.family->idle_mib,
+                          .health = AUTO, .claimed = AUTO, .used_mib = hardware.family->idle_mib,
                           .temperature = 41, .boot_status = 16};
     for (int type = 0; type < MAX_UTILISATION; type++)
         chip->utilisation[type] = 3u + (unsigned int)type;
@@ -192,7 +192,7 @@ unsigned long long chip_clear(struct chip *chip, unsigned int code)
 /* The highest standing severity, unless a script set the value. */
 unsigned int chip_health(const struct chip *chip)
 {
-    if (chip->health >= 0)
+    if (chip->health != AUTO)
         return (unsigned int)chip->health;
     unsigned int worst = 0;
     for (int i = 0; i < chip->codes; i++)

@@ -12,7 +12,7 @@
  *                                      quiet: tell only, what stands stays as it is
  *   burst PHY CODE COUNT               COUNT events of one code, raised and cleared in turn
  *   codes PHY [CODE...]                what stands, told to nobody
- *   claim PHY COUNT|-1                 the error count that the code query claims, rc 0; -1: truth
+ *   claim PHY COUNT|auto               the error count that the code query claims, rc 0
  *   health PHY VALUE|auto              auto: the worst standing severity
  *   processes PHY [PID:BYTES...]       used PHY MIB            temperature PHY CELSIUS
  *   utilisation PHY TYPE PERCENT       boot PHY STATUS         share PHY 0|1
@@ -213,7 +213,7 @@ static bool do_utilisation(char **words, int count)
 static bool do_number(char **words, int count)
 {
     struct chip *chip = chip_of(words[1]);
-    int value = strcmp(words[2], "auto") ? atoi(words[2]) : -1;
+    long value = strcmp(words[2], "auto") ? strtol(words[2], NULL, 10) : AUTO;
     (void)count;
     if (!chip)
         return false;
@@ -224,11 +224,11 @@ static bool do_number(char **words, int count)
     else if (!strcmp(words[0], "used"))
         chip->used_mib = (unsigned int)value;
     else if (!strcmp(words[0], "temperature"))
-        chip->temperature = value;
+        chip->temperature = (int)value;
     else if (!strcmp(words[0], "boot"))
-        chip->boot_status = value;
+        chip->boot_status = (int)value;
     else
-        chip->share = value;
+        chip->share = (int)value;
     return true;
 }
 

@@ -1,0 +1,69 @@
+"""What happens to the hardware during a contract test, told alike to every driver."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """A code is raised on an NPU, named by its physical id."""
+
+    npu: int
+    code: int
+
+    def scenario(self) -> dict[str, object]:
+        """Return the step as scenarios spell it."""
+        return {"npu": self.npu, "fault": f"{self.code:08X}"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovery:
+    """A code is cleared."""
+
+    npu: int
+    code: int
+
+    def scenario(self) -> dict[str, object]:
+        """Return the step as scenarios spell it."""
+        return {"npu": self.npu, "recover": f"{self.code:08X}"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pulse:
+    """A code is noticed once; nothing stands afterwards."""
+
+    npu: int
+    code: int
+
+    def scenario(self) -> dict[str, object]:
+        """Return the step as scenarios spell it."""
+        return {"npu": self.npu, "pulse": f"{self.code:08X}"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardLost:
+    """A card stops answering."""
+
+    card: int
+
+    def scenario(self) -> dict[str, object]:
+        """Return the step as scenarios spell it."""
+        return {"card": self.card, "drop": True}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardBack:
+    """A lost card answers again."""
+
+    card: int
+
+    def scenario(self) -> dict[str, object]:
+        """Return the step as scenarios spell it."""
+        return {"card": self.card, "drop": False}
+
+
+Step = Fault | Recovery | Pulse | CardLost | CardBack
+
+
+def schedule(steps: tuple[Step, ...], *, lead_s: float, gap_s: float) -> list[dict[str, object]]:
+    """Return *steps* as a scenario: the first after *lead_s*, each further one *gap_s* later."""
+    return [{"at_s": lead_s + i * gap_s, **step.scenario()} for i, step in enumerate(steps)]
