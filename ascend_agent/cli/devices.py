@@ -34,9 +34,12 @@ def _draw(survey: Survey, stream: TextIO) -> None:
     for npu in survey.npus:
         table.add_row(*_row(npu))
     console = Console(file=stream, width=None if stream.isatty() else _WIDE, markup=False)
-    console.print(table)
-    for line in _remarks(survey):
-        console.print(line, highlight=False)
+    # Captured, since rich would end the process itself where the reader has gone.
+    with console.capture() as drawn:
+        console.print(table)
+        for line in _remarks(survey):
+            console.print(line, highlight=False)
+    stream.write(drawn.get())
 
 
 def as_object(survey: Survey) -> Mapping[str, object]:

@@ -1,4 +1,7 @@
-"""Signals → cancellation of the running command: SIGTERM and SIGINT drain, SIGHUP is a wish."""
+"""Signals → cancellation of the running command: SIGTERM and SIGINT drain it.
+
+SIGHUP is a wish where the command has one, and the end of its terminal where it has none.
+"""
 
 import asyncio
 import signal
@@ -8,9 +11,9 @@ from collections.abc import Callable, Coroutine
 async def until_signalled(
     work: Coroutine[None, None, None], *, on_hangup: Callable[[], None] | None = None
 ) -> None:
-    """Run *work* to its end, or cancel it at SIGTERM or SIGINT and return when it has drained.
+    """Run *work* to its end, or cancel it at a signal and return when it has drained.
 
-    A second SIGINT cancels once more, for whoever does not want to wait for the drain.
+    *on_hangup* is what SIGHUP means instead. A second SIGINT cancels once more, for whoever does not want to wait for the drain.
     """
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()
@@ -19,8 +22,7 @@ async def until_signalled(
     ending = _Ending(task)
     loop.add_signal_handler(signal.SIGTERM, ending.begin)
     loop.add_signal_handler(signal.SIGINT, ending.insist)
-    if on_hangup is not None:
-        loop.add_signal_handler(signal.SIGHUP, on_hangup)
+    loop.add_signal_handler(signal.SIGHUP, on_hangup or ending.begin)
     try:
         await work
     except asyncio.CancelledError:

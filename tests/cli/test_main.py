@@ -1,0 +1,130 @@
+"""The program from outside: exit codes and texts."""
+
+import os
+import signal
+import subprocess
+import sys
+from importlib.metadata import version
+
+import pytest
+
+from tests.cli.programs import PROGRAM, clean_environment, run_program
+
+pytestmark = pytest.mark.peer
+
+
+@pytest.mark.parametrize("argv", [["version"], ["--version"], ["run", "-version"]])
+def test_the_version_is_printed(argv: list[str]) -> None:
+    outcome = run_program(*argv)
+
+    assert (outcome.code, outcome.out) == (0, f"ascend-agent {version('ascend-agent')}\n")
+
+
+@pytest.mark.parametrize("argv", [["--help"], ["run", "--help"], ["sim", "-h"], ["devices", "-h"]])
+def test_help_is_no_failure(argv: list[str]) -> None:
+    outcome = run_program(*argv)
+
+    assert outcome.code == 0
+    assert outcome.out.startswith("usage: ascend-agent")
+    assert outcome.err == ""
+
+
+@pytest.mark.parametrize(
+    ("argv", "environment", "text"),
+    [
+        ([], {}, "no command; say one of run, sim, devices, version"),
+        (["fly"], {}, "invalid choice: 'fly'"),
+        (["run", "--bogus"], {}, "--bogus is no option of run"),
+        (["run", "--shares=200"], {}, "--shares: '200' is too large; give 100 or less"),
+        (["run"], {"ASCEND_AGENT_SHARES": "x"}, "ASCEND_AGENT_SHARES: 'x' is no whole number"),
+        (["run", "-volcanoType=true"], {}, "the Volcano dialect, which is not built yet"),
+        (["run", "-hotReset=2"], {}, "resetting NPUs, which is not built yet"),
+        (["run", "--chip=910C"], {}, "--chip belongs to --driver simulated"),
+        (["sim", "--scenario=/nowhere"], {}, "scenario /nowhere: can't be read"),
+        (["devices", "--driver=gpu"], {}, "use one of 'dcmi', 'simulated'"),
+    ],
+)
+def test_a_bad_configuration_ends_with_2_and_a_clear_text(
+    argv: list[str], environment: dict[str, str], text: str
+) -> None:
+    outcome = run_program(*argv, **environment)
+
+    assert outcome.code == 2
+    assert text in outcome.err
+    assert "Traceback" not in outcome.err
+    assert outcome.out == ""
+
+
+def test_every_violation_is_listed_and_counted() -> None:
+    outcome = run_program("run", "--shares=0", "--http=x", "-hotReset=0", "--bogus")
+
+    assert outcome.code == 2
+    assert outcome.err.splitlines()[0] == "ascend-agent: can't start, 4 problems"
+    assert len(outcome.err.splitlines()) == 5
+
+
+def test_help_and_version_load_nothing_heavy() -> None:
+    """They answer at once even on a small node; pydantic and grpclib alone cost 0.3 s."""
+    script = (
+        "import sys; from ascend_agent.cli import main; main(['version'])\n"
+        "print(sorted({'pydantic', 'grpclib', 'rich', 'aiohttp', 'asyncio'} & set(sys.modules)))"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=25
+    )
+
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_failure_nobody_thought_of_is_told_in_one_text() -> None:
+    """Never a traceback to the user; the debug log has it."""
+    script = (
+        "import sys; from ascend_agent.cli import main; main(['version'])\n"
+        "raise ZeroDivisionError('by nothing')"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=25
+    )
+
+    assert done.returncode == 1
+    assert "unexpected failure: ZeroDivisionError: by nothing" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_reader_that_has_seen_enough_is_no_failure() -> None:
+    """``ascend-agent devices | head -1``."""
+    read, write = os.pipe()
+    program = subprocess.Popen(
+        [*PROGRAM, "devices", "--driver=simulated", "--npus=1"],
+        stdout=write,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=clean_environment(),
+    )
+    os.close(write)
+    os.close(read)
+    _, err = program.communicate(timeout=25)
+
+    assert (program.returncode, err) == (0, "")
+
+
+def test_ctrl_c_is_no_traceback() -> None:
+    program = subprocess.Popen(
+        [*PROGRAM, "devices", "--driver=simulated", "--npus=2", "--scenario=/dev/stdin"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=clean_environment(),
+    )
+    # It waits for the scenario, so it is certainly running; Python may still be starting up.
+    assert program.stdin is not None
+    with pytest.raises(subprocess.TimeoutExpired):
+        program.wait(timeout=1)
+    program.send_signal(signal.SIGINT)
+    _, err = program.communicate(timeout=25)
+
+    assert program.returncode == 130
+    assert err == ""
