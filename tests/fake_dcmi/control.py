@@ -4,7 +4,7 @@ The host is a directory. Its ``script`` is what happened to the hardware, line b
 process that has the library loaded reads it from the beginning, so a worker that starts anew
 finds the hardware as it was left. Each such process also has a socket there, by which it is told
 at once and answers; without any, a change is found by the next one. What lines exist is told in
-``script.c``. Calls here block for the answer: milliseconds, or ``SilentProcessError``.
+``commands.c``. Calls here block for the answer: milliseconds, or ``SilentProcessError``.
 """
 
 import contextlib

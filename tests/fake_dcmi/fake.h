@@ -1,11 +1,12 @@
 /* The fake vendor library from inside: its hardware, its snapshot, and the gate of every call.
  *
  * hardware.c  the host: presets and chips; outlives every snapshot and is what scripts change
- * script.c    the language of scripts: one line changes the hardware or how a call behaves
+ * script.c    reads what a test writes, line by line
+ * commands.c  the language of scripts: a line changes the hardware or how a call behaves
  * gate.c      what every call passes: overrides, delays, hangs, concurrency count, trace
  * snapshot.c  what dcmi_init remembers of the hardware, and the calls that only read that
  * answers.c   what one chip answers, the same for both generations
- * calls.c     the exported functions of both generations, one line each
+ * calls_*.c   the exported functions of both generations, one line each
  * events.c    subscription, delivery from a thread of its own, the pull
  * control.c   start of the library, and the socket by which a test talks to it
  *
@@ -135,7 +136,11 @@ void script_start(const char *directory);
 void script_apply(char *text);
 void script_catch_up(void);
 void script_record(const char *line);
+void script_trace(bool on);
 const char *script_error(void);
+
+/* commands.c */
+bool command_run(char **words, int count);
 
 /* gate.c */
 struct override {
