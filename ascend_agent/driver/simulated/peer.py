@@ -97,19 +97,15 @@ class LoopWorker(asyncio.Protocol):
         while lane:
             op, args = lane[0]["op"], lane[0]["args"]
             assert isinstance(op, str) and isinstance(args, list)  # noqa: S101, PT018
-            until_ms = self._hangs_until(op, tuple(args))
-            if until_ms is not None:
-                self._at(until_ms, lambda: self._serve(lane))
+            answer = self._perform(op, tuple(args))
+            if isinstance(answer, int):
+                self._at(answer, lambda: self._serve(lane))
                 return
-            self._write({"id": lane[0]["id"], "result": self._perform(op, tuple(args))})
+            self._write({"id": lane[0]["id"], "result": answer})
             lane.popleft()
 
-    def _hangs_until(self, op: str, args: tuple[int, ...]) -> int | None:
-        if self._session is None:
-            return None
-        return self._session.node.hangs_until(op, self._session.card_of(args), self._now_ms())
-
-    def _perform(self, op: str, args: tuple[int, ...]) -> Answer:
+    def _perform(self, op: str, args: tuple[int, ...]) -> Answer | int:
+        """Return the answer to a call made now, or when to make it again because it hangs."""
         if self._session is None:
             try:
                 node = SimulatedNode(self._config or {})
@@ -117,7 +113,9 @@ class LoopWorker(asyncio.Protocol):
                 return refuse(error)
             self._session = Session(node, wall_ms=round(time.time() * 1000) - self._now_ms())
             self._play_after(self._session, self._born_ms)
-        return self._session.answer(op, args, self._now_ms())
+        session, now_ms = self._session, self._now_ms()
+        until_ms = session.node.hangs_until(op, session.card_of(args), now_ms)
+        return session.answer(op, args, now_ms) if until_ms is None else until_ms
 
     def _play_after(self, session: Session, after_ms: int) -> None:
         next_ms = session.node.next_step_at(after_ms)
