@@ -87,7 +87,8 @@ def _finish(work: Coroutine[Any, Any, None]) -> int:
         asyncio.run(work)
     except* (AgentError, OSError) as group:
         failed = True
-        log.error(  # noqa: TRY400 -- people get the reason; the traceback is for debugging
+        # Critical, so that the end is told at every level; a traceback is for debugging.
+        log.critical(
             "agent gives up",
             extra={"why": "; ".join(str(error) for error in _leaves(group))},
             exc_info=group if log.isEnabledFor(logging.DEBUG) else None,

@@ -13,7 +13,8 @@ async def until_signalled(
 ) -> None:
     """Run *work* to its end, or cancel it at a signal and return when it has drained.
 
-    *on_hangup* is what SIGHUP means instead. A second SIGINT cancels once more, for whoever does not want to wait for the drain.
+    *on_hangup* is what SIGHUP means instead. A second SIGINT cancels once more, for whoever does
+    not want to wait for the drain.
     """
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()
