@@ -1,0 +1,161 @@
+"""How the pages are served: routes, limits and manners.
+
+A probe must get its answer whatever other clients do. So every connection serves one request and
+ends, lives 30 s at most, and the oldest one makes room when there are too many; nothing is ever
+refused for its rate.
+"""
+
+import asyncio
+import errno
+import json
+import logging
+import os
+from types import TracebackType
+from typing import Self
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from ascend_agent.errors import HostError
+from ascend_agent.runtime.threads import Threads
+from ascend_agent.telemetry.http import Pages
+
+log = logging.getLogger(__name__)
+
+_LIFE_S = 30.0
+_CONNECTIONS = 64
+_RENDER_S = 10.0
+_SHUTDOWN_S = 0.2
+_PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
+_REMEDIES = {
+    errno.EADDRINUSE: "another process listens there: end it, or choose another port with --http",
+    errno.EADDRNOTAVAIL: "this host has no such address: choose one of its own with --http",
+    errno.EACCES: "ports below 1024 need privileges: choose a higher one with --http",
+}
+# aiohttp tells every request it can't read, with a traceback: any port scan would fill the log.
+_SILENT = logging.getLogger(f"{__name__}.silent")
+_SILENT.disabled = True
+
+
+class Site:
+    """A web application around *pages*; a context, since it has connections to end."""
+
+    def __init__(self, *, pages: Pages, threads: Threads) -> None:
+        self._pages = pages
+        self._threads = threads
+        self._open: dict[asyncio.Transport, None] = {}  # a set that keeps its order
+        self._listener: asyncio.Server | None = None
+        application = web.Application(middlewares=[_manners])
+        application.add_routes(
+            [
+                web.get("/", self._index),
+                web.get("/healthz", self._healthz),
+                web.get("/readyz", self._readyz),
+                web.get("/status", self._status),
+                web.get("/metrics", self._metrics),
+            ]
+        )
+        self._runner = web.AppRunner(application, shutdown_timeout=_SHUTDOWN_S)
+
+    async def __aenter__(self) -> Self:
+        await self._runner.setup()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._listener is not None:
+            self._listener.close()
+        await self._runner.cleanup()
+        # Whoever does not read what was sent to him would keep his connection open.
+        for transport in tuple(self._open):
+            transport.abort()
+
+    async def listen(self, address: str, port: int) -> tuple[str, int]:
+        """Listen and return where; raises HostError where that address can't be used."""
+        loop = asyncio.get_running_loop()
+        try:
+            self._listener = await loop.create_server(self._connection, address, port)
+        except OSError as error:
+            code = error.errno or 0
+            why = os.strerror(code) if code > 0 else str(error)
+            remedy = _REMEDIES.get(code, "choose another address with --http")
+            raise HostError(f"can't listen on {address or '*'}:{port}: {why}; {remedy}") from error
+        host, bound, *_ = self._listener.sockets[0].getsockname()
+        return host, bound
+
+    def _connection(self) -> "_Connection":
+        server = self._runner.server
+        assert server is not None  # noqa: S101 -- set up in __aenter__
+        return _Connection(server, self._open)
+
+    async def _index(self, _: web.Request) -> web.Response:
+        return web.Response(text=self._pages.index(), content_type="text/html")
+
+    async def _healthz(self, _: web.Request) -> web.Response:
+        return _verdict(*self._pages.healthz())
+
+    async def _readyz(self, _: web.Request) -> web.Response:
+        return _verdict(*self._pages.readyz())
+
+    async def _status(self, _: web.Request) -> web.Response:
+        text = json.dumps(self._pages.status(), indent=2, default=str)
+        return web.Response(text=f"{text}\n", content_type="application/json")
+
+    async def _metrics(self, _: web.Request) -> web.Response:
+        body = await self._threads.run(self._pages.metrics, deadline_s=_RENDER_S)
+        return web.Response(body=body, headers={"Content-Type": _PROMETHEUS})
+
+
+class _Connection(web.RequestHandler):
+    """One client's connection, with an end."""
+
+    def __init__(self, server: web.Server, siblings: dict[asyncio.Transport, None]) -> None:
+        loop = asyncio.get_running_loop()
+        super().__init__(server, loop=loop, access_log=_SILENT, logger=_SILENT)
+        self._siblings = siblings
+        self._socket: asyncio.Transport | None = None
+        self._end = loop.call_later(_LIFE_S, self._abort)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101 -- a stream's always is
+        self._socket = transport
+        self._siblings[transport] = None
+        if len(self._siblings) > _CONNECTIONS:
+            oldest = next(iter(self._siblings))
+            del self._siblings[oldest]
+            oldest.abort()
+        super().connection_made(transport)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self._end.cancel()
+        if self._socket is not None:
+            self._siblings.pop(self._socket, None)
+        super().connection_lost(exc)
+
+    def _abort(self) -> None:
+        if self._socket is not None:
+            self._socket.abort()
+
+
+@web.middleware
+async def _manners(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Close the connection after the answer, and tell which page failed if one did."""
+    try:
+        response = await handler(request)
+    except web.HTTPException as refusal:
+        refusal.force_close()
+        raise
+    except Exception:
+        log.exception("page failed", extra={"page": request.path})
+        raise
+    response.headers["Cache-Control"] = "no-store"
+    response.force_close()
+    return response
+
+
+def _verdict(ok: bool, why: str) -> web.Response:  # noqa: FBT001 -- the two halves of an answer
+    return web.Response(status=200 if ok else 503, text=f"{why}\n")
