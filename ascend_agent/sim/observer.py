@@ -6,7 +6,6 @@ say how long that took; what comes later waits behind it, so that entries stay i
 
 import asyncio
 import time
-from collections import deque
 from collections.abc import Callable
 
 from ascend_agent.bus import Bus
@@ -39,7 +38,7 @@ class Observer:
         self._driver: DriverState | None = None
         self._driver_lost_ns: int | None = None
         self._kubelet_back_ns: int | None = None
-        self._queue: deque[Entry] = deque()
+        self._queue: list[Entry] = []
         bus.node.attach(self._wakeup)
         bus.driver.attach(self._wakeup)
 
@@ -110,4 +109,5 @@ class Observer:
             entry = self._queue[0]
             if entry.awaits is not None and now_ns - entry.at_ns < _PATIENCE_S * 1e9:
                 return
-            self._tell(self._queue.popleft())
+            del self._queue[0]
+            self._tell(entry)
