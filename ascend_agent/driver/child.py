@@ -5,6 +5,7 @@ When one is started or killed is decided in ``process``; what is said over the s
 
 import asyncio
 import contextlib
+import os
 import signal
 import socket
 import subprocess
@@ -79,8 +80,12 @@ class WorkerProcess(asyncio.SubprocessProtocol):
 
     def kill(self) -> None:
         """Send SIGKILL, unless the process was reaped."""
-        if self.transport is not None and not self.gone:
-            self.transport.kill()
+        if self.transport is None or self.gone:
+            return
+        # Not the transport's own kill: that one first looks whether the process has ended, and
+        # so takes its exit status away from who waits for it.
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.transport.get_pid(), signal.SIGKILL)
 
     async def wait(self) -> None:
         """Return when the process was reaped and its last words were read."""

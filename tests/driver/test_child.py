@@ -79,6 +79,20 @@ async def test_killing_twice_or_late_is_safe() -> None:
     process.release()
 
 
+async def test_killing_one_that_just_ended_keeps_its_exit_status(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """It used to be reaped by the kill itself, and was then reported as exit status 255."""
+    for _ in range(10):
+        process = await _run("pass")
+        for _ in range(500):
+            process.kill()
+        await process.wait()
+        assert process.describe() == "killed by SIGKILL"
+        process.release()
+    assert caplog.records == []
+
+
 async def test_a_released_process_leaves_nothing_behind() -> None:
     """An unclosed transport would warn, and a warning fails the test."""
     process = await _run("import signal; signal.pause()")
