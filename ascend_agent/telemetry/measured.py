@@ -7,7 +7,6 @@ series ends with the NPU it is about. Only what happened is counted here.
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 
 from ascend_agent.model.allocation import Allocations
 from ascend_agent.model.health import NodeView
@@ -69,9 +68,9 @@ class Measured:
     instance: InstanceState | None = None
     allocations: Allocations | None = None
     tasks: tuple[TaskState, ...] = ()
-    usage: Mapping[PhyId, NpuUsage] = MappingProxyType({})
-    serving: Mapping[ResourceName, ServingState] = MappingProxyType({})
-    sent: Mapping[ResourceName, Sent] = MappingProxyType({})
-    served: Mapping[ResourceName, Served] = MappingProxyType({})
+    usage: Mapping[PhyId, NpuUsage] = field(default_factory=dict)
+    serving: Mapping[ResourceName, ServingState] = field(default_factory=dict)
+    sent: Mapping[ResourceName, Sent] = field(default_factory=dict)
+    served: Mapping[ResourceName, Served] = field(default_factory=dict)
     fault_to_kubelet_s: Distribution = field(default_factory=Distribution)
     log_lines_dropped: int = 0
