@@ -18,6 +18,8 @@ from ascend_agent.errors import HostError
 from ascend_agent.runtime.threads import Threads
 from ascend_agent.telemetry.http_site import Site
 
+BIG = 4 << 20
+
 
 @dataclass
 class FakePages:
@@ -216,21 +218,27 @@ async def test_a_client_that_says_nothing_is_let_go(
     assert 30 <= looptime < 31
 
 
-async def test_a_client_that_does_not_read_is_let_go(
-    pages: FakePages, looptime: LoopTimeProxy
-) -> None:
-    """A page of 16 MiB fits into no socket's buffer, so its answer can't be finished."""
-    pages.page = b"x" * (16 << 20)
+def connect_slowly(port: int) -> socket.socket:
+    """Ask for the metrics with the smallest window there is, and read nothing."""
+    slow = socket.socket()
+    slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+    slow.connect(("127.0.0.1", port))
+    slow.send(b"GET /metrics HTTP/1.1\r\nHost: n\r\n\r\n")
+    return slow
+
+
+async def test_a_client_that_does_not_read_is_let_go(pages: FakePages) -> None:
+    """What it asked for fits into no buffer on the way, so its answer can't be finished."""
+    pages.page = b"x" * BIG
     async with serve(pages) as client:
-        with socket.create_connection(("127.0.0.1", client.port)) as slow:
-            slow.send(b"GET /metrics HTTP/1.1\r\nHost: n\r\n\r\n")
+        with connect_slowly(client.port) as slow:
             await asyncio.sleep(29)
             before = await client.ask("/healthz")
             await asyncio.sleep(2)
             got = await asyncio.to_thread(read_all, slow)
 
     assert before[0] == 200
-    assert 0 < got < 16 << 20
+    assert 0 < got < BIG
 
 
 def read_all(slow: socket.socket) -> int:
@@ -259,11 +267,10 @@ async def test_it_ends_at_once_whatever_its_clients_do(
     pages: FakePages, looptime: LoopTimeProxy
 ) -> None:
     """SIGTERM to exit is budgeted with half a second."""
-    pages.page = b"x" * (16 << 20)
+    pages.page = b"x" * BIG
     async with serve(pages) as client:
         _, idle = await asyncio.open_connection("127.0.0.1", client.port)
-        slow = socket.create_connection(("127.0.0.1", client.port))
-        slow.send(b"GET /metrics HTTP/1.1\r\nHost: n\r\n\r\n")
+        slow = connect_slowly(client.port)
         await client.ask("/healthz")
         before = float(looptime)
     took_s = float(looptime) - before
@@ -294,7 +301,10 @@ async def test_an_address_of_another_host_is_explained(pages: FakePages) -> None
 
 
 async def test_no_address_means_every_address(pages: FakePages) -> None:
+    async with serve(pages) as client:
+        pass
     async with Site(pages=pages, threads=Threads(name="x")) as site:
-        _, port = await site.listen("", 0)
+        _, port = await site.listen("", client.port)
 
-        assert (await Client(port).ask("/healthz"))[0] == 200
+        assert port == client.port
+        assert (await client.ask("/healthz"))[0] == 200
