@@ -2,14 +2,16 @@
 
 import asyncio
 import functools
-import itertools
 import shutil
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ParamSpec, Protocol
+
+import pytest
 
 from ascend_agent.driver.child import Spawn, spawn_worker
 from ascend_agent.driver.simulated.peer import spawn_in_loop
@@ -88,52 +90,56 @@ class FakeDriver:
 
 
 class TooSlowError(Exception):
-    """A step happened by the clock before the test had done with the one before it."""
+    """A step happened by the clock before the test had done with what goes before it."""
 
 
 @dataclass(slots=True, kw_only=True)
 class SimulatedDriver:
-    """The simulated driver, which plays its steps by the clock: of the host, or of the loop."""
+    """The simulated driver, which plays its steps by the clock: of the host, or of the loop.
+
+    A test that falls behind the clock fails with TooSlowError, and the pace is halved.
+    """
 
     chip: str
     spawn: Spawn
-    lead_s: float = 0.1
-    gap_s: float = 0.05
+    pace_s: float = 0.05
+    """From one step to the next; twice that before the first one."""
 
     @asynccontextmanager
     async def open(
         self, *steps: Step, chip: str | None = None, npus: int = 4
     ) -> AsyncIterator[Node]:
-        while True:
-            started_s = self._now()
-            first_s = started_s + self.lead_s
-            play = functools.partial(self._wait, first_s, itertools.count())
-            async with open_worker(
-                driver="simulated",
-                config={
-                    "chip": chip or self.chip,
-                    "npus": npus,
-                    "seed": 7,
-                    "steps": schedule(steps, lead_s=self.lead_s, gap_s=self.gap_s),
-                    "started_at_ns": round(started_s * _NS_PER_S),
-                },
-                spawn=self.spawn,
-                environment={},
-                happen=play,
-            ) as node:
-                if not steps or self._now() < first_s:
-                    yield node
-                    return
-            # This machine was too slow to see the first step happen.
-            self.lead_s *= 2
+        started_s = self._now()
+        due = deque(started_s + (2 + number) * self.pace_s for number in range(len(steps)))
+        async with open_worker(
+            driver="simulated",
+            config={
+                "chip": chip or self.chip,
+                "npus": npus,
+                "seed": 7,
+                "steps": schedule(steps, lead_s=2 * self.pace_s, gap_s=self.pace_s),
+                "started_at_ns": round(started_s * _NS_PER_S),
+            },
+            spawn=self.spawn,
+            environment={},
+            happen=functools.partial(self._wait, due),
+        ) as node:
+            try:
+                self._check(due)
+                yield node
+            except (Exception, pytest.fail.Exception):
+                self._check(due)  # whatever failed: it may have seen a step too early
+                raise
 
-    async def _wait(self, first_s: float, numbers: Iterator[int]) -> None:
+    async def _wait(self, due: deque[float]) -> None:
         """Wait until the next step has surely happened, and the one after it not yet."""
-        at_s = first_s + next(numbers) * self.gap_s
-        if self._now() >= at_s > first_s:
-            self.gap_s *= 2
+        self._check(due)
+        await asyncio.sleep(due.popleft() + self.pace_s / 3 - self._now())
+
+    def _check(self, due: deque[float]) -> None:
+        if due and self._now() >= due[0]:
+            self.pace_s *= 2
             raise TooSlowError
-        await asyncio.sleep(at_s + self.gap_s / 3 - self._now())
 
     def _now(self) -> float:
         if self.spawn is spawn_in_loop:
@@ -142,7 +148,7 @@ class SimulatedDriver:
 
 
 def patient(test: Callable[P, Awaitable[None]]) -> Callable[P, Awaitable[None]]:
-    """Repeat a test of several steps while the machine is too slow for their pace."""
+    """Repeat a test in which something happens while the machine is too slow for its pace."""
 
     @functools.wraps(test)
     async def repeat(*args: P.args, **kwargs: P.kwargs) -> None:

@@ -53,6 +53,7 @@ async def test_codes_stand_on_their_own_chip_until_they_are_cleared(scripted: Dr
         ]
 
 
+@patient
 async def test_a_code_that_is_noticed_once_does_not_stand(scripted: Driver) -> None:
     async with scripted.open(Pulse(npu=1, code=CODE)) as node:
         address = await node.address(1)

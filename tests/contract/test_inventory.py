@@ -141,6 +141,7 @@ def on_card(identity: NpuIdentity, card: int) -> bool:
     return (identity.phy if identity.address.card is None else identity.address.card) == card
 
 
+@patient
 async def test_a_lost_card_leaves_the_list_at_the_next_look_at_the_hardware(
     scripted: Driver,
 ) -> None:
@@ -174,6 +175,7 @@ async def test_a_card_that_is_back_is_listed_again_as_it_was(scripted: Driver) -
         assert await node.identities(reinitialise=True) == before
 
 
+@patient
 async def test_a_lost_chip_can_not_be_identified(scripted: Driver) -> None:
     async with scripted.open(CardLost(card=1)) as node:
         before = await node.identities()

@@ -38,6 +38,7 @@ async def test_a_fault_and_its_recovery_are_told_in_order(telling: Driver) -> No
         assert raised.seen_ns < cleared.seen_ns
 
 
+@patient
 async def test_an_event_is_told_within_its_time(telling: Driver) -> None:
     """A generous bound: what it costs is measured by the benchmarks."""
     async with telling.open(Fault(npu=0, code=CODE)) as node:
@@ -49,6 +50,7 @@ async def test_an_event_is_told_within_its_time(telling: Driver) -> None:
         assert abs(event.driver_time - time.time() * 1000) < 60_000
 
 
+@patient
 async def test_a_pulse_is_told_as_such(telling: Driver) -> None:
     async with telling.open(Pulse(npu=1, code=CODE)) as node:
         await node.happen()

@@ -4,7 +4,7 @@ Adapters read these with care; what they don't read (``call``, ``detail``, ``una
 people and logs, and must be there all the same.
 """
 
-from tests.contract.drivers import Driver
+from tests.contract.drivers import Driver, patient
 from tests.contract.node import Node
 from tests.contract.steps import Fault
 
@@ -102,6 +102,7 @@ async def test_a_failed_operation_names_the_call(driver: Driver) -> None:
         assert answer["call"]
 
 
+@patient
 async def test_an_event_is_told_with_what_people_want_to_know(telling: Driver) -> None:
     async with telling.open(Fault(npu=1, code=CODE)) as node:
         await node.happen()

@@ -1,5 +1,6 @@
 """The host as several processes see it: one hardware, many libraries."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -140,6 +141,7 @@ def test_a_process_that_does_not_answer_is_named(
     monkeypatch.setattr(control, "ANSWER_S", 0.05)
     resident = start(host)
     resident.process.send_signal(signal.SIGSTOP)
+    os.waitpid(resident.process.pid, os.WUNTRACED)  # it has stopped, not just been told to
 
     with pytest.raises(SilentProcessError, match=f"{resident.process.pid}.sock"):
         host.set_health(0, 3)
