@@ -27,7 +27,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     environment = dict(os.environ)  # noqa: TID251 -- the one place that reads it
     try:
         arguments = parse(sys.argv[1:] if argv is None else argv, environment)
-        return _perform(arguments, environment)
+        code = _perform(arguments, environment)
+        sys.stdout.flush()
     except (UsageError, ConfigError) as error:
         return _refuse(str(error).splitlines())
     except KeyboardInterrupt:
@@ -36,6 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Our reader has seen enough. Nothing must be flushed into the pipe at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_OK
+    return code
 
 
 def _perform(arguments: Arguments, environment: Mapping[str, str]) -> int:

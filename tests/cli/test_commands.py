@@ -47,11 +47,11 @@ def running_agent(
 
 
 def until(program: subprocess.Popen[str], event: str) -> dict[str, object]:
-    """Return the log line of *event*; the lines before it are read and left behind."""
+    """Return the log line that says *event*; the lines before it are read and left behind."""
     assert program.stderr is not None
     for line in program.stderr:
         record: dict[str, object] = json.loads(line)
-        if record["event"] == event:
+        if record["msg"] == event:
             return record
     raise AssertionError(f"{event!r} was never logged")
 
