@@ -204,14 +204,16 @@ class DriverWorker:
 
     async def _watch(self) -> None:
         """Return when the current worker has ended; meanwhile do what concerns workers."""
-        loop = asyncio.get_running_loop()
+        overdue = False
         while self._link is not None and self._link.ended is None:
             if self._wanted is not None:
                 await self._take_over(self._link)
-            elif self._subscribe_at is not None and loop.time() >= self._subscribe_at:
+            elif self._subscribe_at is not None and overdue:
+                overdue = False
                 await self._subscribe_again(self._link)
             else:
-                await self._wakeup.wait(self._subscribe_at)
+                # Timers may fire a tick before their time, so the clock is not asked again.
+                overdue = not await self._wakeup.wait(self._subscribe_at)
 
     async def _subscribe_again(self, link: WorkerLink) -> None:
         try:

@@ -102,6 +102,7 @@ class ServeResource:
         wanted = self._bus.reregister.version
         clock = asyncio.get_running_loop().time
         due = 0.0
+        overdue = False
         had_streams = 0
         attempt = 0
         while self._endpoint.in_place() and self._bus.reregister.version == wanted:
@@ -115,7 +116,7 @@ class ServeResource:
                 known_to = None
                 self._say(ServingPhase.SERVING, "the kubelet's socket is missing")
                 await self._wakeup.wait()
-            elif kubelet != known_to or (not streams and clock() >= due):
+            elif kubelet != known_to or (not streams and overdue):
                 try:
                     await self._endpoint.register()
                 except KubeletError as error:
@@ -123,12 +124,13 @@ class ServeResource:
                     await self._retry_after(error, attempt)
                     attempt += 1
                     continue
-                attempt = 0
+                attempt, overdue = 0, False
                 known_to, due = kubelet, clock() + _STREAM_DUE_S
                 self._note_registered()
             else:
                 self._say(ServingPhase.STREAMING if streams else ServingPhase.REGISTERED, "")
-                await self._wakeup.wait(None if streams else due)
+                # Timers may fire a tick before their time, so the clock is not asked again.
+                overdue = not await self._wakeup.wait(None if streams else due)
 
     def _kubelet(self) -> SocketIdentity | None:
         directory = self._bus.directory.value

@@ -239,6 +239,18 @@ async def test_a_stream_that_ended_brings_a_registration_soon() -> None:
         assert scene.endpoint.registered == [0, 101]
 
 
+async def test_a_timer_that_fires_a_tick_early_is_no_reason_to_spin() -> None:
+    """Found on virtual time, where a tick is for ever: that float plus 1 is just above its due."""
+    scene = _Scene()
+    scene.all_well()
+    async with running(scene.flow.run):
+        scene.endpoint.stream_writer.put(1)
+        await asyncio.sleep(3.626409)
+        scene.endpoint.stream_writer.put(0)
+        await asyncio.sleep(5)
+        assert scene.endpoint.registered == [0, 4.63]
+
+
 async def test_sighup_makes_the_socket_anew() -> None:
     scene = _Scene()
     scene.all_well()
