@@ -23,14 +23,10 @@ def explain_refusal(path: Path, error: OSError) -> str:
 
 def _guards(path: Path) -> str:
     """Return who owns the nearest part of *path* that can be seen, its mode and its label."""
-    for place in (path, *path.parents):
-        try:
-            seen = place.lstat()
-        except OSError:
-            continue  # behind what refuses us: the part above it tells
-        owner = f"{place} is {stat.filemode(seen.st_mode)}, owner {seen.st_uid}:{seen.st_gid}"
-        return f"{owner}, {_label(place)}; we are {os.geteuid()}:{os.getegid()}"
-    return "nothing of it can be seen"
+    place = next(each for each in (path, *path.parents) if os.path.lexists(each))
+    seen = place.lstat()
+    owner = f"{place} is {stat.filemode(seen.st_mode)}, owner {seen.st_uid}:{seen.st_gid}"
+    return f"{owner}, {_label(place)}; we are {os.geteuid()}:{os.getegid()}"
 
 
 def _label(place: Path) -> str:

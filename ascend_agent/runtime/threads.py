@@ -13,17 +13,16 @@ from typing import ParamSpec, TypeVar
 
 T = TypeVar("T")
 P = ParamSpec("P")
-_IDLE_S = 10.0
 
 
 class Threads:
     """Runs blocking functions beside the loop, at most *limit* at a time; the rest queue up.
 
-    Threads start when needed and end after 10 s without work.
+    Threads start when needed and end after *idle_s* without work.
     """
 
-    def __init__(self, *, name: str, limit: int = 2) -> None:
-        self._pool = _DaemonPool(name=name, limit=limit)
+    def __init__(self, *, name: str, limit: int = 2, idle_s: float = 10.0) -> None:
+        self._pool = _DaemonPool(name=name, limit=limit, idle_s=idle_s)
 
     async def run(self, function: Callable[[], T], *, deadline_s: float) -> T:
         """Return what *function* returns, or raise what it raises.
@@ -41,9 +40,10 @@ class Threads:
 class _DaemonPool(Executor):
     """The smallest executor whose threads nobody waits for."""
 
-    def __init__(self, *, name: str, limit: int) -> None:
+    def __init__(self, *, name: str, limit: int, idle_s: float) -> None:
         self._name = name
         self._limit = limit
+        self._idle_s = idle_s
         self._changed = Condition()
         # Everything below is guarded by the condition's lock.
         self._waiting: deque[Callable[[], None]] = deque()
@@ -73,7 +73,7 @@ class _DaemonPool(Executor):
         while True:
             with self._changed:
                 self._idle += 1
-                found = self._changed.wait_for(lambda: self._waiting, timeout=_IDLE_S)
+                found = self._changed.wait_for(lambda: self._waiting, timeout=self._idle_s)
                 self._idle -= 1
                 if not found:
                     self._threads -= 1

@@ -113,16 +113,18 @@ class Site:
 class _Connection(web.RequestHandler):
     """One client's connection, with an end."""
 
+    _socket: asyncio.Transport
+    _end: asyncio.TimerHandle
+
     def __init__(self, server: web.Server, siblings: dict[asyncio.Transport, None]) -> None:
         loop = asyncio.get_running_loop()
         super().__init__(server, loop=loop, access_log=_SILENT, logger=_SILENT)
         self._siblings = siblings
-        self._socket: asyncio.Transport | None = None
-        self._end = loop.call_later(_LIFE_S, self._abort)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)  # noqa: S101 -- a stream's always is
         self._socket = transport
+        self._end = asyncio.get_running_loop().call_later(_LIFE_S, transport.abort)
         self._siblings[transport] = None
         if len(self._siblings) > _CONNECTIONS:
             oldest = next(iter(self._siblings))
@@ -132,13 +134,8 @@ class _Connection(web.RequestHandler):
 
     def connection_lost(self, exc: BaseException | None) -> None:
         self._end.cancel()
-        if self._socket is not None:
-            self._siblings.pop(self._socket, None)
+        self._siblings.pop(self._socket, None)
         super().connection_lost(exc)
-
-    def _abort(self) -> None:
-        if self._socket is not None:
-            self._socket.abort()
 
 
 @web.middleware

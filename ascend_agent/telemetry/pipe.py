@@ -23,6 +23,7 @@ class LinePipe:
     def __init__(
         self, stream: TextIO, *, on_loss: Callable[[int], None], limit_chars: int = _LIMIT_CHARS
     ) -> None:
+        self._stream = stream  # kept open as long as the thread writes to its descriptor
         self._out = _output_of(stream)
         self._on_loss = on_loss
         self._limit_chars = limit_chars
@@ -69,7 +70,6 @@ class LinePipe:
     def _carry(self) -> None:
         told = 0
         while lines := self._next():
-            dropped = self._dropped
             try:
                 self._out("".join(lines))
             except OSError:
@@ -77,10 +77,12 @@ class LinePipe:
                 self._written(lines, lost=len(lines))
                 continue
             self._written(lines, lost=0)
-            if dropped > told:
-                # Only after a success, else a loss would be told by a line that is lost as well.
-                self._on_loss(dropped - told)
-                told = dropped
+            # Only after a success, else a loss would be told by a line that is lost as well; and
+            # what was lost meanwhile is told too, since no other line may follow for hours.
+            missed = self._dropped - told
+            if missed:
+                told += missed
+                self._on_loss(missed)
 
     def _next(self) -> list[str]:
         """Wait for lines and take them all; none: the pipe is closed."""

@@ -429,6 +429,16 @@ async def test_a_place_that_may_not_be_watched_is_said_once_and_polled(
     assert vars(record)["why"] == f"{node.root}: Permission denied"
 
 
+async def test_a_watcher_that_never_had_inotify_can_end(node: Node) -> None:
+    with as_stranger():
+        others = take_all_instances()
+        looks = node.looks()
+        await anext(looks)
+        await looks.aclose()  # type: ignore[attr-defined]
+    for other in others:
+        other.close()
+
+
 @contextlib.asynccontextmanager
 async def followed(
     looks: AsyncIterator[PluginDirectory],

@@ -204,6 +204,25 @@ async def test_a_run_just_short_of_healthy_counts() -> None:
     assert flow.started == 2
 
 
+async def test_what_is_no_ordinary_error_ends_the_agent_at_once() -> None:
+    """A restart is the answer to failures, not to a request to stop."""
+
+    class Stop(BaseException):
+        pass
+
+    async def stop() -> None:
+        raise Stop
+
+    flow = Flow(stop)
+    supervisor, _ = supervise(TaskSpec(name="watch", run=flow.run, backoff=ENDLESS))
+
+    with pytest.raises(BaseExceptionGroup) as caught:
+        await supervisor.run()
+
+    assert isinstance(caught.value.exceptions[0], Stop)
+    assert flow.started == 1
+
+
 async def test_two_tasks_of_one_name_are_refused() -> None:
     with pytest.raises(WiringError, match="one name"):
         supervise(TaskSpec(name="twin", run=stay), TaskSpec(name="twin", run=stay))

@@ -72,6 +72,17 @@ async def test_a_call_whose_deadline_passed_in_the_queue_never_runs() -> None:
     assert ran == ["after"]
 
 
+async def test_a_thread_without_work_ends_and_the_next_call_starts_another() -> None:
+    threads = Threads(name="brief", idle_s=0.01)
+    for _ in range(2):
+        await threads.run(int, deadline_s=60)
+        for thread in threading.enumerate():
+            if thread.name == "brief":
+                thread.join()
+
+    assert await threads.run(threading.get_ident, deadline_s=60)
+
+
 async def threads_reach(running: threading.Semaphore, count: int) -> None:
     """Wait, off the loop, until *count* calls have begun."""
     waiter = Threads(name="waiter", limit=1)
