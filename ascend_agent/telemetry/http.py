@@ -6,6 +6,7 @@ it takes 0.2 to 0.5 s, and nobody who waits for NPUs should wait for it (D10).
 """
 
 import asyncio
+import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
@@ -14,6 +15,8 @@ from ascend_agent.runtime.threads import Threads
 
 if TYPE_CHECKING:
     from ascend_agent.telemetry.http_site import Site
+
+log = logging.getLogger(__name__)
 
 _LOAD_S = 60.0
 
@@ -61,7 +64,9 @@ class HttpServer:
         """
         make_site = await self._threads.run(_load, deadline_s=_LOAD_S)
         async with make_site(pages=self._pages, threads=self._threads) as site:
-            self._bound.put(await site.listen(self._address, self._port))
+            host, port = await site.listen(self._address, self._port)
+            self._bound.put((host, port))
+            log.info("http server listens", extra={"address": host, "port": port})
             await asyncio.get_running_loop().create_future()
 
 

@@ -11,7 +11,11 @@ from ascend_agent.telemetry.http import HttpServer
 from tests.telemetry.test_http_site import Client, FakePages
 
 
-async def test_the_server_says_where_it_listens_and_serves_until_cancelled() -> None:
+async def test_the_server_says_where_it_listens_and_serves_until_cancelled(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """In its log as well: with port 0 nobody could know it otherwise."""
+    caplog.set_level("INFO", logger="ascend_agent.telemetry.http")
     server = HttpServer(address="127.0.0.1", port=0, pages=FakePages())
     async with asyncio.TaskGroup() as group:
         running = group.create_task(server.run())
@@ -21,6 +25,9 @@ async def test_the_server_says_where_it_listens_and_serves_until_cancelled() -> 
         running.cancel()
 
     assert (host, status, still_running) == ("127.0.0.1", 200, True)
+    assert [(vars(record)["address"], vars(record)["port"]) for record in caplog.records] == [
+        ("127.0.0.1", port)
+    ]
     with pytest.raises(ConnectionRefusedError):
         await asyncio.open_connection("127.0.0.1", port)
 
