@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import functools
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping
 
 from grpclib.const import Cardinality, Handler, Status
 from grpclib.exceptions import GRPCError
@@ -20,7 +20,7 @@ from ascend_agent.kubelet.texts import shown
 
 log = logging.getLogger(__name__)
 
-Unary = Callable[[bytes], Awaitable[bytes]]
+Unary = Callable[[bytes], Coroutine[None, None, bytes]]
 Streaming = Callable[[bytes], AsyncGenerator[bytes, None]]
 _Stream = Stream[bytes, bytes]
 
@@ -30,19 +30,19 @@ _STOPPING = "ascend-agent is stopping; it takes new calls when it has registered
 class Calls:
     """A gRPC service made of handlers, which can be drained.
 
-    ``Mapping`` keys are method paths, ``/<package>.<service>/<method>``.
+    Keys are method paths, ``/<package>.<service>/<method>``.
     """
 
     def __init__(self, *, unary: Mapping[str, Unary], streaming: Mapping[str, Streaming]) -> None:
         self._unary = unary
         self._streaming = streaming
         self._draining = False
-        self._running: set[asyncio.Timeout] = set()
+        self._running: set[asyncio.Task[bytes]] = set()
         self._idle = asyncio.Event()
         self._idle.set()
 
     def __mapping__(self) -> dict[str, Handler]:
-        """Return what grpclib wants to know; other methods it answers with UNIMPLEMENTED."""
+        """Return what grpclib wants to know."""
         one, many = Cardinality.UNARY_UNARY, Cardinality.UNARY_STREAM
         answer = {
             path: Handler(functools.partial(self._answer, path, handler), one, bytes, bytes)
@@ -57,16 +57,23 @@ class Calls:
     async def drain(self, *, grace_s: float, undo_s: float) -> None:
         """Refuse new calls; give running ones *grace_s*, then cancel them.
 
-        A cancelled call has *undo_s* to undo what it did; its caller is told UNAVAILABLE.
+        A cancelled call has *undo_s* to undo what it did; its caller is told UNAVAILABLE. The
+        same happens at once where the drain itself is cancelled.
         """
         self._draining = True
-        if await self._becomes_idle(grace_s):
-            return
+        try:
+            await self._becomes_idle(grace_s)
+        finally:
+            if self._running:
+                await self._cancel(undo_s)
+
+    async def _cancel(self, undo_s: float) -> None:
         log.warning("calls cancelled at shutdown", extra={"missed": len(self._running)})
-        now = asyncio.get_running_loop().time()
-        for limit in self._running:
-            limit.reschedule(now)
-        await self._becomes_idle(undo_s)
+        for task in self._running:
+            _cancel_once(task)
+        if not await self._becomes_idle(undo_s):
+            names = sorted(task.get_name() for task in self._running)
+            log.warning("cancelled calls do not end", extra={"call": names, "took_s": undo_s})
 
     async def _becomes_idle(self, limit_s: float) -> bool:
         try:
@@ -79,40 +86,60 @@ class Calls:
     async def _answer(self, path: str, handler: Unary, stream: _Stream) -> None:
         with _statuses(path):
             body = await _receive(stream)
-            async with self._counted():
-                answer = await handler(body)
+            answer = await self._run(path, handler, body)
             await stream.send_message(answer)
 
     async def _stream(self, path: str, handler: Streaming, stream: _Stream) -> None:
         with _statuses(path):
             body = await _receive(stream)
-            if self._draining:
-                raise GRPCError(Status.UNAVAILABLE, _STOPPING)
+            self._refuse_if_draining()
             # Closed here, whatever happens: a cancelled send would leave the generator's own
             # clean-up to the garbage collector.
             async with contextlib.aclosing(handler(body)) as answers:
                 async for answer in answers:
                     await stream.send_message(answer)
 
-    @contextlib.asynccontextmanager
-    async def _counted(self) -> AsyncGenerator[None, None]:
-        """Keep account of a running handler, and let ``drain`` cancel it."""
+    async def _run(self, path: str, handler: Unary, body: bytes) -> bytes:
+        """Run a handler in a task of its own, cancelled once when its caller has gone.
+
+        Grpclib cancels twice at the same moment, and the second one would end an undo at its
+        first await.
+        """
+        self._refuse_if_draining()
+        task = asyncio.get_running_loop().create_task(handler(body), name=path)
+        self._running.add(task)
+        self._idle.clear()
+        task.add_done_callback(self._ended)
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError:
+            task.add_done_callback(_note_unheard)
+            _cancel_once(task)
+            raise
+        if task.cancelled():
+            raise GRPCError(Status.UNAVAILABLE, _STOPPING)
+        return task.result()
+
+    def _refuse_if_draining(self) -> None:
         if self._draining:
             raise GRPCError(Status.UNAVAILABLE, _STOPPING)
-        limit = asyncio.timeout(None)
-        self._running.add(limit)
-        self._idle.clear()
-        try:
-            async with limit:
-                yield
-        except TimeoutError as error:
-            if limit.expired():
-                raise GRPCError(Status.UNAVAILABLE, _STOPPING) from error
-            raise
-        finally:
-            self._running.discard(limit)
-            if not self._running:
-                self._idle.set()
+
+    def _ended(self, task: asyncio.Task[bytes]) -> None:
+        self._running.discard(task)
+        if not self._running:
+            self._idle.set()
+
+
+def _cancel_once(task: asyncio.Task[bytes]) -> None:
+    if not task.cancelling():
+        task.cancel()
+
+
+def _note_unheard(task: asyncio.Task[bytes]) -> None:
+    """Log what went wrong after the caller had gone; nobody else would hear of it."""
+    error = None if task.cancelled() else task.exception()
+    if error is not None:
+        log.error("call failed unexpectedly", extra={"call": task.get_name()}, exc_info=error)
 
 
 async def _receive(stream: _Stream) -> bytes:

@@ -8,7 +8,7 @@ import asyncio
 from pathlib import Path
 
 from grpclib.client import Channel
-from grpclib.const import Cardinality
+from grpclib.const import Cardinality, Status
 from grpclib.exceptions import GRPCError, ProtocolError, StreamTerminatedError
 from grpclib.protocol import H2Protocol
 from h2.exceptions import H2Error
@@ -17,6 +17,18 @@ from ascend_agent.errors import BadMessageError, KubeletError, KubeletGoneError
 from ascend_agent.kubelet.protocol import BytesCodec, GuardedProtocol
 from ascend_agent.kubelet.sockets import denied
 from ascend_agent.kubelet.texts import shown
+
+_GOING = frozenset({Status.UNAVAILABLE, Status.CANCELLED, Status.DEADLINE_EXCEEDED})
+_PATH_SHOWN = 120  # longer than any socket's path
+_FAILURES = (
+    GRPCError,
+    BadMessageError,
+    OSError,
+    StreamTerminatedError,
+    ProtocolError,
+    H2Error,
+    AssertionError,  # grpclib's word for an answer that ends before its own length
+)
 
 
 class KubeletChannel(Channel):
@@ -30,6 +42,7 @@ class KubeletChannel(Channel):
         # Strict servers refuse a socket path here (PY-1); grpclib would send 127.0.0.1:50051.
         self._authority = "localhost"
         self._socket = path
+        self._where = shown(str(path), limit=_PATH_SHOWN)
         self._largest_answer = largest_answer
         self.connections = 0
 
@@ -37,8 +50,8 @@ class KubeletChannel(Channel):
         """Return the answer to one unary call.
 
         Raises:
-            GRPCError: the kubelet answered with a status.
-            KubeletGoneError: nobody answers within *timeout_s*.
+            GRPCError: the kubelet refused, with a status.
+            KubeletGoneError: nobody answers within *timeout_s*, or it is going.
             BadMessageError: the answer is too long or missing.
             KubeletError: we may not connect; the text says what to change.
 
@@ -57,24 +70,35 @@ class KubeletChannel(Channel):
     async def _attempt(
         self, method: str, body: bytes, timeout_s: float
     ) -> bytes | GRPCError | KubeletError:
-        where = shown(str(self._socket), limit=120)
         try:
             async with self.request(
                 method, Cardinality.UNARY_UNARY, bytes, bytes, timeout=timeout_s
             ) as stream:
                 await stream.send_message(body, end=True)
                 answer = await stream.recv_message()
-        except (GRPCError, BadMessageError) as error:
-            return error
-        except TimeoutError:
-            return KubeletGoneError(f"nobody answered on {where} within {timeout_s:g} s")
-        except PermissionError as error:
-            return denied("connect to", self._socket, error)
-        except OSError as error:
-            return KubeletGoneError(f"nobody answers on {where}: {error.strerror or error}")
-        except (StreamTerminatedError, ProtocolError, H2Error, AssertionError) as error:
-            return KubeletGoneError(f"the connection to {where} broke: {shown(str(error))}")
-        return BadMessageError(f"an empty answer from {where}") if answer is None else answer
+        except _FAILURES as error:
+            return self._explain(error, timeout_s)
+        return BadMessageError(f"an empty answer from {self._where}") if answer is None else answer
+
+    def _explain(self, error: Exception, timeout_s: float) -> GRPCError | KubeletError:
+        """Return what the caller is told of a failed attempt."""
+        match error:
+            case PermissionError():
+                return denied("connect to", self._socket, error)
+            case GRPCError() if error.status not in _GOING:
+                return error
+            case BadMessageError():
+                return error
+            # Either side's clock may be the first to say so.
+            case TimeoutError() | GRPCError(status=Status.DEADLINE_EXCEEDED):
+                text = f"nobody answered on {self._where} within {timeout_s:g} s"
+            case GRPCError():
+                text = f"nobody answers on {self._where}: {shown(error.message or '')}"
+            case OSError():
+                text = f"nobody answers on {self._where}: {error.strerror or error}"
+            case _:
+                text = f"the connection to {self._where} broke: {shown(str(error))}"
+        return KubeletGoneError(text)
 
     def _protocol_factory(self) -> H2Protocol:
         # Nobody keeps count: grpclib's channel looks at its connection before each call.

@@ -7,6 +7,7 @@ Each container's maps are written in sorted order, so that equal grants are equa
 Annotations are never written: nothing an Ascend container needs travels in them.
 """
 
+import functools
 from collections.abc import Iterator, Sequence
 
 from ascend_agent._generated.deviceplugin import v1beta1 as device_plugin
@@ -172,11 +173,7 @@ def format_group(group: DeviceGroup) -> bytes:
     A message is nothing but such pieces one after another. Only the ids differ within a group,
     so the rest of a device is encoded once.
     """
-    rest = bytes(
-        device_plugin.Device(
-            health="Healthy" if group.healthy else "Unhealthy", topology=_topology(group.numa)
-        )
-    )
+    rest = _format_state(group.healthy, group.numa)
     shares: Sequence[int | None] = (None,) if group.shares == 1 else range(group.shares)
     names = (format_device_name(DeviceName(group.word, group.npu, share)) for share in shares)
     return b"".join(
@@ -187,6 +184,13 @@ def format_group(group: DeviceGroup) -> bytes:
 
 def _options() -> device_plugin.DevicePluginOptions:
     return device_plugin.DevicePluginOptions(get_preferred_allocation_available=True)
+
+
+@functools.lru_cache(maxsize=64)
+def _format_state(healthy: bool, numa: NumaNode | None) -> bytes:  # noqa: FBT001 -- a cache key
+    """Return all of a device but its id."""
+    health = "Healthy" if healthy else "Unhealthy"
+    return bytes(device_plugin.Device(health=health, topology=_topology(numa)))
 
 
 def _topology(numa: NumaNode | None) -> device_plugin.TopologyInfo | None:

@@ -12,12 +12,7 @@ from pathlib import Path
 from grpclib.const import Status
 from grpclib.exceptions import GRPCError
 
-from ascend_agent.errors import (
-    BadMessageError,
-    KubeletBusyError,
-    KubeletError,
-    KubeletGoneError,
-)
+from ascend_agent.errors import BadMessageError, KubeletBusyError, KubeletError
 from ascend_agent.kubelet import codec
 from ascend_agent.kubelet.channel import KubeletChannel
 from ascend_agent.kubelet.texts import shown
@@ -91,8 +86,6 @@ def _failure(error: GRPCError) -> KubeletError:
     match error.status:
         case Status.RESOURCE_EXHAUSTED:
             return KubeletBusyError(f"the kubelet limits pod-resources calls: {text}")
-        case Status.UNAVAILABLE | Status.DEADLINE_EXCEEDED | Status.CANCELLED:
-            return KubeletGoneError(f"the kubelet did not list its pods: {text}")
         case Status.UNIMPLEMENTED:
             return KubeletError("the kubelet serves neither pod-resources v1 nor v1alpha1")
         case status:

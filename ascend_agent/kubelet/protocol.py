@@ -19,6 +19,7 @@ from ascend_agent.errors import OversizeMessageError
 
 log = logging.getLogger(__name__)
 
+_FRAME_HEADER_BYTES = 9
 _PREFIX_BYTES = 5  # of each gRPC message: a flag and the length
 
 
@@ -95,12 +96,16 @@ class GuardedProtocol(H2Protocol):
         self._made(self)
 
     def data_received(self, data: bytes) -> None:
-        """Feed HTTP/2; a header that is no ASCII ends this connection and nothing else."""
+        """Feed HTTP/2; a peer that breaks its rules loses this connection and nothing else."""
         try:
             super().data_received(data)
-        except UnicodeDecodeError as error:
-            log.warning("connection refused by its headers", extra={"why": str(error)})
-            self.transport.abort()
+        except UnicodeDecodeError as error:  # a header that is no ASCII
+            self._refuse(str(error))
+        # h2 looks at the length of a frame when all of it is there, which may be 16 MiB.
+        h2 = self.connection._connection  # noqa: SLF001 -- grpclib hides it
+        unread = len(h2.incoming_buffer._data)  # noqa: SLF001 -- and h2 this
+        if unread > h2.max_inbound_frame_size + _FRAME_HEADER_BYTES:
+            self._refuse(f"a frame of more than {h2.max_inbound_frame_size} bytes")
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """End all calls of this connection at once, also those blocked on flow control."""
@@ -116,6 +121,10 @@ class GuardedProtocol(H2Protocol):
         connection._connection.close_connection()  # noqa: SLF001 -- grpclib has no GOAWAY
         connection.flush()
         self.processor.close("the agent is stopping")
+
+    def _refuse(self, why: str) -> None:
+        log.warning("connection broke the rules", extra={"why": why})
+        self.transport.abort()
 
     def _create_stream(
         self, *, stream_id: int | None = None, wrapper: Wrapper | None = None

@@ -6,10 +6,9 @@ when to try again, is left to the flow that serves the resource.
 
 from pathlib import Path
 
-from grpclib.const import Status
 from grpclib.exceptions import GRPCError
 
-from ascend_agent.errors import KubeletGoneError, RegistrationRefusedError
+from ascend_agent.errors import RegistrationRefusedError
 from ascend_agent.kubelet import codec
 from ascend_agent.kubelet.channel import KubeletChannel
 from ascend_agent.kubelet.texts import shown
@@ -19,7 +18,6 @@ _REGISTER = "/v1beta1.Registration/Register"
 _LARGEST_ANSWER = 64 * 1024  # an empty message
 # The kubelet names the versions it speaks at the end of a sentence longer than other texts get.
 _REFUSAL_SHOWN = 200
-_NOT_THERE = frozenset({Status.UNAVAILABLE, Status.DEADLINE_EXCEEDED, Status.CANCELLED})
 
 
 async def register(
@@ -39,8 +37,6 @@ async def register(
         await channel.call(_REGISTER, body, timeout_s=timeout_s)
     except GRPCError as error:
         text = shown(error.message or error.status.name, limit=_REFUSAL_SHOWN)
-        if error.status in _NOT_THERE:
-            raise KubeletGoneError(f"the kubelet did not take {resource}: {text}") from error
         raise RegistrationRefusedError(
             f"the kubelet refused {resource} ({codec.API_VERSION}): {text}"
         ) from error

@@ -7,11 +7,12 @@ the peers do. Which calls there are is decided in ``calls``; the socket is ``end
 import asyncio
 import logging
 import socket
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 import grpclib.server
 from grpclib.config import Configuration
-from grpclib.const import Handler
+from grpclib.const import Cardinality, Handler, Status
+from grpclib.exceptions import GRPCError
 from grpclib.protocol import H2Protocol
 
 from ascend_agent.kubelet.protocol import BytesCodec, GuardedProtocol
@@ -33,6 +34,23 @@ class Service(Protocol):
         """Return the handler of each method by its path."""
 
 
+async def _refuse(_: grpclib.server.Stream[bytes, bytes]) -> NoReturn:
+    raise GRPCError(Status.UNIMPLEMENTED, "ascend-agent does not serve this method")
+
+
+_UNKNOWN = Handler(_refuse, Cardinality.UNARY_UNARY, bytes, bytes)
+
+
+class _Methods(dict[str, Handler]):
+    """Has an answer for a method nobody serves (PY-5).
+
+    Grpclib's own lacks the content type, for which a Go client reads it as UNKNOWN.
+    """
+
+    def get(self, path: str, default: object = None) -> Handler:  # noqa: ARG002 -- a dict's
+        return super().get(path, _UNKNOWN)
+
+
 class KubeletServer(grpclib.server.Server):
     """Serves one socket once; a new cycle takes a new object (KL-3)."""
 
@@ -45,6 +63,7 @@ class KubeletServer(grpclib.server.Server):
                 http2_stream_window_size=_STREAM_WINDOW,
             ),
         )
+        self._mapping = _Methods(self._mapping)
         logging.getLogger("grpclib.server").addFilter(_tame)
         self._peers: set[GuardedProtocol] = set()
         self._alone = asyncio.Event()

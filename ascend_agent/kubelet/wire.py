@@ -88,6 +88,8 @@ def check(data: bytes, shape: Shape, *, most: int = _MOST_FIELDS) -> int:
 
 def format_field(number: int, value: bytes) -> bytes:
     """Return the bytes of one field with a length: tag, length, value."""
+    if number < 0x10 and len(value) < 0x80:  # noqa: PLR2004 -- one byte each; nearly every field
+        return bytes((number << 3 | _LENGTH, len(value))) + value
     return _format_varint(number << 3 | _LENGTH) + _format_varint(len(value)) + value
 
 
