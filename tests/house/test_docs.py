@@ -11,6 +11,8 @@ from tools.docs.channels import channels
 from tools.docs.messages import calls, sections
 from tools.docs.pages import DOCS
 
+pytestmark = pytest.mark.slow  # each reads the whole project
+
 # Writers and readers on the bus that are no flow of that name.
 NO_FLOWS = {
     "app": "puts everything together; counts SIGHUPs",

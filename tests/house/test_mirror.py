@@ -3,10 +3,14 @@
 import ast
 from pathlib import PurePath
 
+import pytest
+
 from tests.house.sources import PACKAGE, ROOT, Source, sources
 
+pytestmark = pytest.mark.slow  # each reads the whole project
+
 WITHOUT = {
-    "ascend_agent/__main__.py": "one call; tests/cli starts the program through it",
+    "ascend_agent/app.py": "tests/agent plays the whole agent, which is what it puts together",
 }
 BESIDE = {
     "tests/driver/dcmi/test_weight.py": "what the binding costs the worker, all modules at once",
