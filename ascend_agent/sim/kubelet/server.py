@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
+import pydantic.dataclasses  # noqa: F401 -- betterproto2 would load it with its first message
 from grpclib import GRPCError, Status
 from grpclib.const import Handler
 from grpclib.protocol import H2Protocol
@@ -28,17 +29,22 @@ class Service(Protocol):
 
 
 class _Protocol(H2Protocol):
-    """A connection that can be cut."""
+    """A connection that can be cut, also before it is quite made."""
 
-    transport: asyncio.BaseTransport | None = None
+    transport: asyncio.WriteTransport | None = None
+    doomed = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = transport
         super().connection_made(transport)
+        if isinstance(transport, asyncio.WriteTransport):
+            self.transport = transport
+        if self.doomed:
+            self.cut()
 
     def cut(self) -> None:
         """Drop the connection at once."""
-        if isinstance(self.transport, asyncio.WriteTransport):
+        self.doomed = True
+        if self.transport is not None:
             self.transport.abort()
 
 
@@ -48,15 +54,18 @@ class MortalServer(Server):
     def __init__(self, services: Sequence[Service]) -> None:
         super().__init__(services)
         self._connections: list[_Protocol] = []
+        self._dead = False
 
     def _protocol_factory(self) -> H2Protocol:
         plain = super()._protocol_factory()
         protocol = _Protocol(plain.handler, plain.config, plain.h2_config)
+        protocol.doomed = self._dead  # accepted just before, made just after the end
         self._connections.append(protocol)
         return protocol
 
     async def kill(self) -> None:
         """Stop listening and cut every connection."""
+        self._dead = True
         self.close()
         for connection in self._connections:
             connection.cut()
