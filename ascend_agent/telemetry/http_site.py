@@ -79,11 +79,9 @@ class Site:
         loop = asyncio.get_running_loop()
         try:
             self._listener = await loop.create_server(self._connection, address, port)
-        except OSError as error:
-            code = error.errno or 0
-            why = os.strerror(code) if code > 0 else str(error)
-            remedy = _REMEDIES.get(code, "choose another address with --http")
-            raise HostError(f"can't listen on {address or '*'}:{port}: {why}; {remedy}") from error
+        except (OSError, UnicodeError) as error:
+            where = f"{address or '*'}:{port}"
+            raise HostError(f"can't listen on {where}: {_explain(error)}") from error
         host, bound, *_ = self._listener.sockets[0].getsockname()
         return host, bound
 
@@ -108,6 +106,16 @@ class Site:
     async def _metrics(self, _: web.Request) -> web.Response:
         body = await self._threads.run(self._pages.metrics, deadline_s=_RENDER_S)
         return web.Response(body=body, headers={"Content-Type": _PROMETHEUS})
+
+
+def _explain(error: OSError | UnicodeError) -> str:
+    """Return what is wrong with the address, and the remedy."""
+    if isinstance(error, UnicodeError) or (error.errno or 0) < 0:
+        return "that is neither an address nor a name of this host; correct --http"
+    # From Python 3.13 on an error without a number says that the host has no such address.
+    code = error.errno or errno.EADDRNOTAVAIL
+    remedy = _REMEDIES.get(code, "choose another address with --http")
+    return f"{os.strerror(code)}; {remedy}"
 
 
 class _Connection(web.RequestHandler):

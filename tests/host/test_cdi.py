@@ -42,12 +42,18 @@ async def test_the_same_content_is_not_written_again(tmp_path: Path) -> None:
     """Runtimes watch the directory and read it all anew at each change."""
     file = CdiFile(directory=tmp_path)
     await file.write(NEW)
-    before = (tmp_path / "ascend-agent.json").stat()
+    before = written(tmp_path)
 
     assert not await file.write(dict(NEW))
     assert not await CdiFile(directory=tmp_path).write(NEW)
 
-    assert (tmp_path / "ascend-agent.json").stat() == before
+    assert written(tmp_path) == before
+
+
+def written(directory: Path) -> tuple[int, int]:
+    """Return which file it is and when it was changed last."""
+    seen = (directory / "ascend-agent.json").stat()
+    return seen.st_ino, seen.st_ctime_ns
 
 
 async def test_a_changed_document_replaces_the_file_as_a_whole(tmp_path: Path) -> None:

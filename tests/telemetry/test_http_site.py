@@ -294,10 +294,22 @@ async def test_a_port_that_is_taken_is_explained(pages: FakePages) -> None:
     assert str(caught.value) == expected
 
 
-async def test_an_address_of_another_host_is_explained(pages: FakePages) -> None:
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        ("192.0.2.1", "Cannot assign requested address; this host has no such address"),
+        ("fe80::1%nosuch", "that is neither an address nor a name of this host; correct --http"),
+        ("a..b", "that is neither an address nor a name of this host; correct --http"),
+    ],
+)
+async def test_an_address_that_is_not_ours_is_explained(
+    pages: FakePages, address: str, why: str
+) -> None:
     async with Site(pages=pages, threads=Threads(name="x")) as site:
-        with pytest.raises(HostError, match=r"192.0.2.1:0: .*; this host has no such address"):
-            await site.listen("192.0.2.1", 0)
+        with pytest.raises(HostError) as caught:
+            await site.listen(address, 0)
+
+    assert str(caught.value).startswith(f"can't listen on {address}:0: {why}")
 
 
 async def test_no_address_means_every_address(pages: FakePages) -> None:
