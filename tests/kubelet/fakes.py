@@ -74,8 +74,8 @@ def offer(
 class FakeAllocator:
     """Grants each container its ids as an environment; refuses, fails or waits when told to.
 
-    ``held``: calls wait until it is set. ``undone`` counts the calls that were cancelled and
-    then took ``undo_s`` to clean up.
+    ``entered`` is set by the first Allocate. ``held``: calls wait until it is set. ``undone``
+    counts the calls that were cancelled and then took ``undo_s`` to clean up.
     """
 
     refusal: str = ""
@@ -87,9 +87,11 @@ class FakeAllocator:
     checked: list[tuple[PluginDeviceId, ...]] = field(default_factory=list)
     preferences: list[Sequence[PreferenceRequest]] = field(default_factory=list)
     parts: int | None = None
+    entered: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def allocate(self, requests: Sequence[AllocationRequest]) -> tuple[ContainerGrant, ...]:
         self.asked.append(requests)
+        self.entered.set()
         await self._behave()
         grants = tuple(ContainerGrant(envs={"IDS": ",".join(r.devices)}) for r in requests)
         return grants[: self.parts]

@@ -12,8 +12,8 @@ with the gRPC status and text of the call behind it):
 
 ``serve(wipe=True, dial=True, refuse=None, hang=False)``
     Start as a kubelet does: remove sockets, create ``kubelet.sock``. A plugin that registers is
-    dialled back unless ``dial`` is false; with ``refuse`` it is told that text; with ``hang`` it
-    is not answered before ``stop``. Returns ``ns``.
+    dialled back unless ``dial`` is false; with ``refuse`` it is told that text; with ``hang`` there
+    is the event ``registering``, and no answer before ``stop``. Returns ``ns``.
 ``stop(drop=True)``
     End the Registration server and, unless ``drop`` is false, all streams and connections.
 ``dial(endpoint, streams=1, authority=None, every_s=0, most=None)``
@@ -44,6 +44,7 @@ with the gRPC status and text of the call behind it):
 Events (``event``; each carries ``ns``, CLOCK_MONOTONIC in the peer when it came):
 
 ``registered``: version, endpoint, resource, pre_start, preferred
+``registering``: nothing more
 ``list``: stream, total, healthy, unhealthy (at most 64 ids)
 ``stream_end``: stream, code
 ``listed_pods``: version, peer
@@ -119,6 +120,10 @@ class PeerKubelet:
                         return event
                 self._news.clear()
                 await self._news.wait()
+
+    def seen(self, kind: str) -> list[Facts]:
+        """Return the events of that kind that came and were neither returned nor forgotten."""
+        return [event for event in self._events if event["event"] == kind]
 
     def forget(self) -> None:
         """Forget all events that came so far."""

@@ -121,6 +121,7 @@ class Kubelet(api_pb2_grpc.RegistrationServicer):
     ) -> api_pb2.Empty:
         now_ns = time.monotonic_ns()
         if self._hang:
+            tell(event="registering", ns=now_ns)
             self._released.wait()
         if self._refuse is not None:
             context.abort(grpc.StatusCode.UNKNOWN, self._refuse)
