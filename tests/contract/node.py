@@ -1,7 +1,7 @@
 """One node under contract: a driver's worker with all its adapters, and a hand on its hardware."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from typing import cast
 
@@ -107,8 +107,3 @@ async def _ready(states: Latest[DriverState]) -> None:
             assert state.phase is not DriverPhase.UNAVAILABLE, state.detail
             if state.phase is DriverPhase.READY and state.callbacks is not None:
                 return
-
-
-def lanes(addresses: Sequence[NpuAddress]) -> set[int]:
-    """Return the lanes that serve *addresses*."""
-    return {address.lane for address in addresses}
