@@ -5,7 +5,7 @@ The one place that knows every class. No decision about NPUs is made here.
 
 import asyncio
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 
@@ -35,6 +35,7 @@ from ascend_agent.flows.read_health import ReadHealth, ReadPeriods
 from ascend_agent.flows.read_usage import ReadUsage
 from ascend_agent.flows.refresh_devices import RefreshDevices, RefreshPeriods
 from ascend_agent.flows.report_status import StatusReport
+from ascend_agent.flows.serve_http import ServeHttp
 from ascend_agent.flows.serve_resource import ServeResource
 from ascend_agent.flows.subscribe_faults import SubscribeFaults
 from ascend_agent.flows.watch_sockets import WatchSockets
@@ -56,12 +57,16 @@ from ascend_agent.kubelet.endpoint import KubeletEndpoint
 from ascend_agent.kubelet.podresources import KubeletPodResources
 from ascend_agent.model.chip import ChipSpec
 from ascend_agent.model.npu import Npu
+from ascend_agent.runtime.backoff import Backoff
 from ascend_agent.runtime.clock import Clock
 from ascend_agent.runtime.supervisor import Supervisor, TaskSpec
 from ascend_agent.settings import DriverKind, InjectionWay, Settings
 from ascend_agent.slicing import shared, whole
 from ascend_agent.telemetry.http import HttpServer
 from ascend_agent.telemetry.metrics import Metrics
+
+_ENDLESS = Backoff(delays_s=(0.05, 0.2, 1.0, 5.0, 10.0, 30.0), endless=True)
+"""For tasks the kubelet does not depend on: they are tried for ever, and devices stay offered."""
 
 _USAGE_EVERY_S = 10.0
 _SWITCH_INTERVAL_S = 0.0005
@@ -80,7 +85,8 @@ class Agent:
     """One agent, wired and ready to run; make it inside the running loop.
 
     ``bus`` may be read by whoever shows the agent to people. *host* and *numa* are replaced by
-    a simulated node, *spawn* by whoever wants the worker in its own process.
+    a simulated node, *spawn* by whoever wants the worker in its own process; *dropped_logs* tells
+    how many log lines were lost so far.
     """
 
     def __init__(
@@ -91,6 +97,7 @@ class Agent:
         host: HostFiles | None = None,
         numa: NumaReader | None = None,
         spawn: Spawn = spawn_worker,
+        dropped_logs: Callable[[], int] = lambda: 0,
     ) -> None:
         self._settings = settings
         self._clock = Clock()
@@ -111,8 +118,9 @@ class Agent:
             spawn=spawn,
         )
         self._metrics = Metrics()
+        self._dropped_logs = dropped_logs
         self.report = StatusReport(
-            bus=self.bus, version=version("ascend-agent"), render_metrics=self._metrics.render
+            bus=self.bus, version=version("ascend-agent"), render_metrics=self._render_metrics
         )
         self._supervisor = Supervisor(
             specs=self._tasks(), states=self.bus.tasks.claim("supervisor")
@@ -123,6 +131,10 @@ class Agent:
         # Threads here wait for files; while one happens to compute, the loop must not wait 5 ms.
         sys.setswitchinterval(_SWITCH_INTERVAL_S)
         await self._supervisor.run()
+
+    def _render_metrics(self) -> bytes:
+        self._metrics.record_dropped_logs(self._dropped_logs())
+        return self._metrics.render()
 
     def reregister(self) -> None:
         """Re-create every socket and register anew (SIGHUP)."""
@@ -136,6 +148,7 @@ class Agent:
             *self._device_tasks(),
             TaskSpec(
                 name="hold-instance",
+                backoff=_ENDLESS,
                 run=HoldInstance(
                     lock=FileInstanceLock(settings.run_dir / "ascend-agent.lock"),
                     instance=bus.instance.claim("hold-instance"),
@@ -154,6 +167,7 @@ class Agent:
             *self._serving_tasks(offers),
             TaskSpec(
                 name="follow-allocations",
+                backoff=_ENDLESS,
                 run=FollowAllocations(
                     pod_resources=KubeletPodResources(socket=settings.pod_resources_socket),
                     dialect=self._dialect,
@@ -163,16 +177,23 @@ class Agent:
                     clock=self._clock,
                 ).run,
             ),
-            TaskSpec(name="log-changes", run=LogChanges(node=bus.node).run),
-            TaskSpec(name="feed-metrics", run=FeedMetrics(bus=bus, metrics=self._metrics).run),
+            TaskSpec(name="log-changes", backoff=_ENDLESS, run=LogChanges(node=bus.node).run),
+            TaskSpec(
+                name="feed-metrics",
+                backoff=_ENDLESS,
+                run=FeedMetrics(bus=bus, metrics=self._metrics).run,
+            ),
         ]
         if settings.http is not None:
             server = HttpServer(
                 address=settings.http.host or "", port=settings.http.port, pages=self.report
             )
-            tasks.append(TaskSpec(name="http", run=server.run))
+            flow = ServeHttp(server=server, bus=bus)
+            tasks.append(TaskSpec(name="http", backoff=_ENDLESS, run=flow.run))
         if self._way() is InjectionWay.CDI:
-            tasks.append(TaskSpec(name="write-cdi-spec", run=self._cdi_flow().run))
+            tasks.append(
+                TaskSpec(name="write-cdi-spec", backoff=_ENDLESS, run=self._cdi_flow().run)
+            )
         return tasks
 
     def _device_tasks(self) -> list[TaskSpec]:
@@ -226,6 +247,7 @@ class Agent:
             ),
             TaskSpec(
                 name="read-usage",
+                backoff=_ENDLESS,
                 run=ReadUsage(
                     usage=DriverUsage(worker),
                     inventory=bus.inventory,

@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
-from ascend_agent.errors import AllocationError
+from ascend_agent.errors import AllocationError, HostError
 from ascend_agent.flows.offers import ResourceOffers
 from ascend_agent.injection.resolve import paths, resolve
 from ascend_agent.interfaces import HostFiles, Injection
@@ -72,6 +72,9 @@ class Allocate:
         except AllocationError as error:
             refusal = str(error)
             raise
+        except HostError as error:
+            refusal = str(error)
+            raise AllocationError(refusal) from error
         finally:
             self._note(granted, refusal, asyncio.get_running_loop().time() - started)
         return granted

@@ -5,6 +5,7 @@ from typing import Protocol, TypeVar
 
 from ascend_agent.bus import Bus
 from ascend_agent.errors import LaggedError
+from ascend_agent.model.allocation import Allocations
 from ascend_agent.model.health import NodeView
 from ascend_agent.model.ids import PhyId
 from ascend_agent.model.kubelet import AllocateServed, InstanceState, ListSent, ServingState
@@ -44,6 +45,9 @@ class MetricSink(Protocol):
     def record_tasks(self, tasks: tuple[TaskState, ...]) -> None:
         """Take over how the supervised tasks fare."""
 
+    def record_allocations(self, allocations: Allocations) -> None:
+        """Take over who holds which NPU."""
+
     def record_usage(self, usage: Mapping[PhyId, NpuUsage]) -> None:
         """Take over memory and utilisation."""
 
@@ -64,6 +68,7 @@ class FeedMetrics:
             self._follow(bus.instance, metrics.record_instance),
             self._follow(bus.tasks, metrics.record_tasks),
             self._follow(bus.usage, metrics.record_usage),
+            self._follow(bus.allocations, metrics.record_allocations),
             *(self._follow(state, metrics.record_serving) for state in bus.serving.values()),
         ]
 

@@ -14,6 +14,8 @@ from ascend_agent.runtime.latest import LatestWriter
 log = logging.getLogger(__name__)
 
 _TRY_EVERY_S = 0.1
+_CHECK_EVERY_S = 10.0
+"""Somebody may remove the lock's file, and then another instance could lock a new one."""
 
 
 class HoldInstance:
@@ -24,7 +26,16 @@ class HoldInstance:
         self._instance = instance
 
     async def run(self) -> None:
-        """Wait for the lock, then hold it for ever."""
+        """Wait for the lock, then hold it; wait again should its file be taken away."""
+        try:
+            while True:
+                await self._acquire()
+                while self._lock.try_acquire():  # noqa: ASYNC110 -- nothing tells of a removed file
+                    await asyncio.sleep(_CHECK_EVERY_S)
+        finally:
+            self._lock.release()
+
+    async def _acquire(self) -> None:
         waiting = False
         while not self._lock.try_acquire():
             holder = self._lock.holder()
@@ -36,7 +47,3 @@ class HoldInstance:
         if waiting:
             log.info("took over from another instance")
         self._instance.put(InstanceState(phase=InstancePhase.HOLDING))
-        try:
-            await asyncio.get_running_loop().create_future()
-        finally:
-            self._lock.release()

@@ -8,7 +8,7 @@ from looptime import LoopTimeProxy
 
 from ascend_agent.bus import Bus
 from ascend_agent.dialects import plain
-from ascend_agent.errors import AllocationError
+from ascend_agent.errors import AllocationError, HostError
 from ascend_agent.flows.allocate import Allocate
 from ascend_agent.flows.offers import ResourceOffers
 from ascend_agent.injection import devnodes, runtime
@@ -210,3 +210,14 @@ async def test_a_preference_is_the_dialects() -> None:
 
     assert len(chosen) == 2
     assert ids[5] in chosen
+
+
+class _DeadHost(FakeHost):
+    async def existing(self, paths: Sequence[str]) -> frozenset[str]:
+        raise HostError(f"{paths[0]} could not be looked at within 2 s")
+
+
+async def test_a_host_that_can_not_be_asked_is_a_refusal_with_its_reason() -> None:
+    allocate = _allocate(Bus([]), view=node_view(), injection=devnodes.INJECTION, host=_DeadHost())
+    with pytest.raises(AllocationError, match="could not be looked at"):
+        await allocate.allocate([_asks("Ascend910-3")])

@@ -1,9 +1,11 @@
 """What is true is copied, what happened is counted, each once."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 from ascend_agent.bus import Bus
 from ascend_agent.flows.feed_metrics import FeedMetrics
+from ascend_agent.model.allocation import Allocations
 from ascend_agent.model.health import NodeView
 from ascend_agent.model.ids import Millis, PhyId, ResourceName
 from ascend_agent.model.kubelet import (
@@ -52,6 +54,9 @@ class _Sink:
     def record_tasks(self, tasks: tuple[TaskState, ...]) -> None:
         self.got.append(tasks)
 
+    def record_allocations(self, allocations: Allocations) -> None:
+        self.got.append(allocations)
+
     def record_usage(self, usage: Mapping[PhyId, NpuUsage]) -> None:
         self.got.append(usage)
 
@@ -59,27 +64,36 @@ class _Sink:
 async def test_every_channel_with_a_metric_reaches_the_sink_once() -> None:
     bus, sink = Bus([RESOURCE]), _Sink()
     flow = FeedMetrics(bus=bus, metrics=sink)
-    levels: list[object] = []
     served = AllocateServed(resource=RESOURCE, npus=(), took_s=0.1, refusal="no", at_ms=Millis(0))
     sent = ListSent(resource=RESOURCE, generation=1, total=8, healthy=8, sent_ns=1, causes=())
+    serving = ServingState(resource=RESOURCE, phase=ServingPhase.STREAMING)
     # Happened before the flow first ran: counted all the same.
     bus.served.claim("test").publish(served)
     bus.sent.claim("test").publish(sent)
+    puts: list[Callable[[], object]] = [
+        partial(bus.inventory.claim("test").put, inventory()),
+        partial(bus.node.claim("test").put, node_view()),
+        partial(bus.driver.claim("test").put, DriverState(phase=DriverPhase.READY)),
+        partial(bus.instance.claim("test").put, InstanceState(phase=InstancePhase.HOLDING)),
+        partial(bus.tasks.claim("test").put, (TaskState(name="x", running=True, restarts=0),)),
+        partial(bus.usage.claim("test").put, {}),
+        partial(bus.allocations.claim("test").put, Allocations(known=True, holders={})),
+        partial(bus.serving[RESOURCE].claim("test").put, serving),
+    ]
+
     async with running(flow.run):
-        for channel, value in (
-            (bus.inventory, inventory()),
-            (bus.node, node_view()),
-            (bus.driver, DriverState(phase=DriverPhase.READY)),
-            (bus.instance, InstanceState(phase=InstancePhase.HOLDING)),
-            (bus.tasks, (TaskState(name="x", running=True, restarts=0),)),
-            (bus.usage, {}),
-            (
-                bus.serving[RESOURCE],
-                ServingState(resource=RESOURCE, phase=ServingPhase.STREAMING),
-            ),
-        ):
-            channel.claim("test").put(value)  # type: ignore[attr-defined] -- one of each type
-            levels.append(value)
+        for put in puts:
+            put()
             await settle()
-        await settle()
-    assert sink.got == [sent, served, *levels]
+
+    assert sink.got[:2] == [sent, served]
+    assert sink.got[2:] == [
+        bus.inventory.value,
+        bus.node.value,
+        bus.driver.value,
+        bus.instance.value,
+        bus.tasks.value,
+        bus.usage.value,
+        bus.allocations.value,
+        serving,
+    ]

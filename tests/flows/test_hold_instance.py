@@ -58,3 +58,17 @@ async def test_the_lock_is_given_back_on_the_way_out() -> None:
     async with running(_flow(bus, lock).run):
         assert lock.held
     assert not lock.held
+
+
+async def test_a_lock_that_was_taken_away_is_noticed_and_waited_for_again() -> None:
+    """A removed lock file would let a second instance in without the first one knowing."""
+    bus, lock = Bus([]), _Lock(free=True)
+    async with running(_flow(bus, lock).run):
+        lock.free = False
+        await asyncio.sleep(10)
+        assert bus.instance.value == InstanceState(
+            phase=InstancePhase.WAITING, holder="pid 7 on node-a"
+        )
+        lock.free = True
+        await asyncio.sleep(0.1)
+        assert bus.instance.value == InstanceState(phase=InstancePhase.HOLDING)
