@@ -38,7 +38,7 @@ def _flow(bus: Bus, share: _Share) -> EnableShares:
     )
 
 
-def _states(bus: Bus) -> dict[int, bool]:
+def _states(bus: Bus) -> dict[PhyId, bool]:
     assert isinstance(bus.shares.value, ShareStates)
     return dict(bus.shares.value.enabled)
 

@@ -101,7 +101,6 @@ class _Scene:
         found = SocketIdentity(1, kubelet, 1) if kubelet else None
         self.directory.put(PluginDirectory(present=True, kubelet=found))
 
-    @property
     def phase(self) -> ServingPhase:
         state = self.bus.serving[RESOURCE].value
         assert state is not None
@@ -118,7 +117,7 @@ async def test_nothing_is_served_before_there_is_something_to_serve() -> None:
     """No NPU, another instance, no directory: each is waited for and named in the state."""
     scene = _Scene()
     async with running(scene.flow.run):
-        assert (scene.phase, scene.detail) == (ServingPhase.WAITING, "no device list yet")
+        assert (scene.phase(), scene.detail) == (ServingPhase.WAITING, "no device list yet")
         scene.node.put(node_view(0))
         await settle()
         assert scene.detail == "no npu of this resource"
@@ -138,10 +137,10 @@ async def test_it_opens_registers_and_streams() -> None:
     scene.all_well()
     async with running(scene.flow.run):
         assert (scene.endpoint.opened, scene.endpoint.registered) == (1, [0])
-        assert scene.phase is ServingPhase.REGISTERED
+        assert scene.phase() is ServingPhase.REGISTERED
         scene.endpoint.stream_writer.put(1)
         await settle()
-        assert scene.phase is ServingPhase.STREAMING
+        assert scene.phase() is ServingPhase.STREAMING
         await asyncio.sleep(600)
         assert scene.endpoint.registered == [0]
 
@@ -189,7 +188,7 @@ async def test_a_kubelet_that_does_not_answer_is_tried_again_with_growing_pauses
     scene.endpoint.refuses = KubeletGoneError("connection refused")
     async with running(scene.flow.run):
         await asyncio.sleep(100)
-        assert scene.phase is ServingPhase.SERVING
+        assert scene.phase() is ServingPhase.SERVING
         assert scene.detail == "connection refused"
         times = scene.endpoint.registered
         expected = [0.02, 0.05, 0.2, 0.5, 1, 2, 5, 10, 10]
@@ -202,7 +201,7 @@ async def test_a_kubelet_that_does_not_answer_is_tried_again_with_growing_pauses
         scene.look(kubelet=2)
         await settle()
         assert scene.endpoint.registered[-1] == 100
-        assert scene.phase is ServingPhase.REGISTERED
+        assert scene.phase() is ServingPhase.REGISTERED
 
 
 async def test_a_storm_of_faults_is_no_storm_of_registrations() -> None:
@@ -270,7 +269,7 @@ async def test_a_socket_that_can_not_be_made_is_tried_again_and_said() -> None:
         assert scene.detail == "/plugins is not writable"
         scene.endpoint.unopenable = None
         await asyncio.sleep(10)
-        assert scene.phase is ServingPhase.REGISTERED
+        assert scene.phase() is ServingPhase.REGISTERED
 
 
 async def test_the_socket_is_closed_on_the_way_out() -> None:
