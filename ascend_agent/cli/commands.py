@@ -4,6 +4,7 @@ import asyncio
 import logging
 import sys
 from collections.abc import Coroutine, Mapping, Sequence
+from types import TracebackType
 from typing import Any
 
 from ascend_agent.cli.compose import Show
@@ -23,54 +24,70 @@ EXIT_FAILED = 1
 
 def run(settings: Settings, environment: Mapping[str, str], warnings: Sequence[Warned]) -> int:
     """Serve the kubelet until SIGTERM or SIGINT."""
-    configure_logs(settings, warnings)
-    return _finish(_run_agent(settings, environment))
+    with Logging(settings, warnings):
+        return _finish(_run_agent(settings, environment))
 
 
 def simulate(
-    settings: Settings,
-    show: Show,
-    environment: Mapping[str, str],
-    warnings: Sequence[Warned],
+    settings: Settings, show: Show, environment: Mapping[str, str], warnings: Sequence[Warned]
 ) -> int:
-    """Play a simulated node until its time is up, or SIGTERM or SIGINT."""
-    configure_logs(settings, warnings)
+    """Play a simulated node until its time is up, or a signal."""
     from ascend_agent.sim.play import Hall, play  # noqa: PLC0415 -- brings the whole agent
     from ascend_agent.sim.story import follow, tell  # noqa: PLC0415 -- the same
 
     node = settings.simulated
     story = follow(node) if show.has_scenario else tell(node, for_s=show.for_s)
     hall = Hall(stream=sys.stdout, as_json=show.as_json, for_s=show.for_s)
-    return _finish(until_signalled(play(settings, story, hall, worker_environment=environment)))
+    with Logging(settings, warnings):
+        return _finish(until_signalled(play(settings, story, hall, worker_environment=environment)))
 
 
 def devices(
     settings: Settings, show: Show, environment: Mapping[str, str], warnings: Sequence[Warned]
 ) -> int:
     """List the NPUs of this node once; a driver that can't be asked is said, and exit 1."""
-    configure_logs(settings, warnings)
     from ascend_agent.cli import devices as table  # noqa: PLC0415 -- brings the driver
     from ascend_agent.cli.survey import survey  # noqa: PLC0415 -- the same
 
     troubles: list[str] = []
-    try:
-        found = asyncio.run(survey(settings, environment=environment))
-    except* AgentError as group:
-        troubles = [f"ascend-agent: {error}" for error in _leaves(group)]
+    with Logging(settings, warnings):
+        try:
+            found = asyncio.run(survey(settings, environment=environment))
+        except* AgentError as group:
+            troubles = [f"ascend-agent: {error}\n" for error in _leaves(group)]
     if troubles:
-        sys.stderr.write("".join(f"{line}\n" for line in troubles))
+        sys.stderr.write("".join(troubles))
         return EXIT_FAILED
     table.show(found, stream=sys.stdout, as_json=show.as_json)
     return EXIT_OK
 
 
-def configure_logs(settings: Settings, warnings: Sequence[Warned]) -> None:
-    """Set up logging to standard error, and say what was given in vain."""
-    logs.configure(
-        level=settings.log_level.value, style=settings.log_style.value, stream=sys.stderr
-    )
-    for option, why in warnings:
-        log.warning("option has no effect", extra={"option": option, "why": why})
+class Logging:
+    """Logging to standard error while it is entered; says first what was given in vain."""
+
+    def __init__(self, settings: Settings, warnings: Sequence[Warned]) -> None:
+        self._settings = settings
+        self._warnings = warnings
+
+    def __enter__(self) -> None:
+        self._logs = logs.configure(
+            level=self._settings.log_level.value,
+            style=self._settings.log_style.value,
+            stream=sys.stderr,
+        )
+        for option, why in self._warnings:
+            log.warning("option has no effect", extra={"option": option, "why": why})
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is not None:
+            # People get one sentence from whoever ends the process; this is for who debugs.
+            log.debug("unexpected failure", exc_info=error)
+        self._logs.close()
 
 
 async def _run_agent(settings: Settings, environment: Mapping[str, str]) -> None:

@@ -104,18 +104,11 @@ def _text(problem: Problem, given: Mapping[str, Given]) -> str:
 
 
 def _name(where: Sequence[str | int], given: Mapping[str, Given]) -> str:
-    """Return the name under which the user gave the setting at *where*."""
-    match where:
-        case ("simulated",):
-            return ", ".join(
-                given[name].name for name in (*_OF_THE_NODE, "scenario") if name in given
-            )
-        case ("simulated", str(field), *rest) if field in given or not rest:
-            return _name((field,), given)
-        case (str(field), *_) if field in given:
-            return given[field].name
-        case (str(field), *_):
-            option = option_of(field)
-            return option.flag if option else field
-        case _:
-            return ".".join(str(part) for part in where)
+    """Return the name under which the user gave the setting at *where*, else its option."""
+    given_here = [part for part in where if part in given]
+    if tuple(where) == ("simulated",):
+        given_here = [name for name in (*_OF_THE_NODE, "scenario") if name in given]
+    if given_here:
+        return ", ".join(given[str(part)].name for part in given_here)
+    option = option_of(str(where[-1]))
+    return option.flag if option else ".".join(str(part) for part in where)

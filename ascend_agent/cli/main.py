@@ -3,7 +3,6 @@
 Commands are imported when chosen: ``--help``, ``version`` and mistakes answer at once.
 """
 
-import logging
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -12,8 +11,6 @@ from types import TracebackType
 from ascend_agent.cli.arguments import Arguments, UsageError, parse
 from ascend_agent.cli.options import Command
 from ascend_agent.errors import ConfigError
-
-log = logging.getLogger(__name__)
 
 EXIT_OK = 0
 EXIT_FAILED = 1
@@ -57,13 +54,14 @@ def _perform(arguments: Arguments, environment: Mapping[str, str]) -> int:
 
 
 def _say_briefly(
-    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+    kind: type[BaseException],
+    error: BaseException,
+    trace: TracebackType | None,  # noqa: ARG001 -- the hook's signature; it is in the debug log
 ) -> None:
-    """Tell people of a failure nobody thought of; the traceback is in the debug log.
+    """Tell people of a failure nobody thought of.
 
     The interpreter then ends with exit code 1, as it does for any uncaught exception.
     """
-    log.debug("unexpected failure", exc_info=(kind, error, trace))
     sys.stderr.write(
         f"ascend-agent: unexpected failure: {kind.__name__}: {error}\n"
         "  please report it, with the output of --log-level=debug\n"

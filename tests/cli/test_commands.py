@@ -1,7 +1,9 @@
 """``run`` and ``devices`` from outside, and how a lost vital task ends."""
 
+import asyncio
 import json
 import logging
+import os
 import signal
 import subprocess
 import tempfile
@@ -11,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from ascend_agent.cli.commands import _finish
+from ascend_agent.cli.commands import Logging, _finish, _run_agent
 from ascend_agent.errors import RestartBudgetSpentError
+from ascend_agent.settings import DriverKind, LogLevel, Settings, SimulatedNode
 from tests.cli.programs import PROGRAM, clean_environment, run_program
 
 
@@ -118,6 +121,51 @@ def test_devices_without_a_driver_ends_with_1_and_says_why() -> None:
     assert outcome.err.startswith("ascend-agent: ")
     assert "/nowhere/libdcmi.so" in outcome.err
     assert "Traceback" not in outcome.err
+
+
+@pytest.mark.peer
+def test_the_agent_runs_and_drains_in_this_process_too() -> None:
+    with tempfile.TemporaryDirectory(prefix="k") as name:
+        plugins = Path(name) / "plugins"
+        plugins.mkdir()
+        settings = Settings(
+            driver=DriverKind.SIMULATED,
+            simulated=SimulatedNode(npus=1),
+            device_plugin_dir=plugins,
+            kubelet_dir=Path(name),
+            run_dir=Path(name) / "run",
+        )
+
+        async def work() -> None:
+            # Sent from the loop, so after the agent has put its handlers in place.
+            asyncio.get_running_loop().call_later(1, os.kill, os.getpid(), signal.SIGTERM)
+            await _run_agent(settings, clean_environment())
+
+        assert _finish(work()) == 0
+
+
+def test_what_was_given_in_vain_is_logged(capsys: pytest.CaptureFixture[str]) -> None:
+    with Logging(Settings(), [("-maxAge", "no files")]):
+        pass
+
+    record = json.loads(capsys.readouterr().err)
+    assert (record["msg"], record["option"], record["why"]) == (
+        "option has no effect",
+        "-maxAge",
+        "no files",
+    )
+
+
+def test_an_unexpected_failure_leaves_its_traceback_in_the_debug_log(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with (
+        pytest.raises(ZeroDivisionError),
+        Logging(Settings(log_level=LogLevel.DEBUG), []),
+    ):
+        raise ZeroDivisionError
+
+    assert "ZeroDivisionError" in json.loads(capsys.readouterr().err)["exc"]
 
 
 def test_a_lost_vital_task_ends_with_1_and_is_told_once(caplog: pytest.LogCaptureFixture) -> None:

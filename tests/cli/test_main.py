@@ -8,11 +8,61 @@ from importlib.metadata import version
 
 import pytest
 
+from ascend_agent.cli import main
 from tests.cli.programs import PROGRAM, clean_environment, run_program
 
-pytestmark = pytest.mark.peer
+
+@pytest.fixture(autouse=True)
+def _hook(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``main`` puts its own hook in place, for good."""
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
 
 
+def test_a_version_is_printed_without_another_process(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["version"]) == 0
+    assert capsys.readouterr().out.startswith("ascend-agent ")
+
+
+@pytest.mark.parametrize(
+    ("argv", "problems"), [([], 1), (["run", "--shares=0"], 1), (["sim", "--for=x", "--npus=x"], 2)]
+)
+def test_every_refusal_is_one_line_a_problem(
+    argv: list[str], problems: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(argv) == 2
+    assert len(capsys.readouterr().err.splitlines()) == problems + 1
+
+
+@pytest.mark.peer
+def test_sim_plays_in_this_process_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sim", "--npus=1", "--for=1.5", "--json"]) == 0
+    assert '"registered"' in capsys.readouterr().out
+
+
+@pytest.mark.peer
+def test_devices_lists_in_this_process_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["devices", "--driver=simulated", "--npus=1"]) == 0
+    assert "910B3" in capsys.readouterr().out
+
+
+@pytest.mark.peer
+def test_a_driver_that_can_not_be_asked_is_1(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["devices", "--library=/nowhere/libdcmi.so"]) == 1
+    assert "/nowhere/libdcmi.so" in capsys.readouterr().err
+
+
+def test_a_failure_is_told_in_two_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["version"])
+
+    sys.excepthook(ZeroDivisionError, ZeroDivisionError("by nothing"), None)
+
+    assert capsys.readouterr().err.splitlines() == [
+        "ascend-agent: unexpected failure: ZeroDivisionError: by nothing",
+        "  please report it, with the output of --log-level=debug",
+    ]
+
+
+@pytest.mark.peer
 @pytest.mark.parametrize("argv", [["version"], ["--version"], ["run", "-version"]])
 def test_the_version_is_printed(argv: list[str]) -> None:
     outcome = run_program(*argv)
@@ -20,6 +70,7 @@ def test_the_version_is_printed(argv: list[str]) -> None:
     assert (outcome.code, outcome.out) == (0, f"ascend-agent {version('ascend-agent')}\n")
 
 
+@pytest.mark.peer
 @pytest.mark.parametrize("argv", [["--help"], ["run", "--help"], ["sim", "-h"], ["devices", "-h"]])
 def test_help_is_no_failure(argv: list[str]) -> None:
     outcome = run_program(*argv)
@@ -29,6 +80,7 @@ def test_help_is_no_failure(argv: list[str]) -> None:
     assert outcome.err == ""
 
 
+@pytest.mark.peer
 @pytest.mark.parametrize(
     ("argv", "environment", "text"),
     [
@@ -55,6 +107,7 @@ def test_a_bad_configuration_ends_with_2_and_a_clear_text(
     assert outcome.out == ""
 
 
+@pytest.mark.peer
 def test_every_violation_is_listed_and_counted() -> None:
     outcome = run_program("run", "--shares=0", "--http=x", "-hotReset=0", "--bogus")
 
@@ -63,6 +116,7 @@ def test_every_violation_is_listed_and_counted() -> None:
     assert len(outcome.err.splitlines()) == 5
 
 
+@pytest.mark.peer
 def test_help_and_version_load_nothing_heavy() -> None:
     """They answer at once even on a small node; pydantic and grpclib alone cost 0.3 s."""
     script = (
@@ -77,6 +131,7 @@ def test_help_and_version_load_nothing_heavy() -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+@pytest.mark.peer
 def test_a_failure_nobody_thought_of_is_told_in_one_text() -> None:
     """Never a traceback to the user; the debug log has it."""
     script = (
@@ -93,6 +148,7 @@ def test_a_failure_nobody_thought_of_is_told_in_one_text() -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.peer
 def test_a_reader_that_has_seen_enough_is_no_failure() -> None:
     """``ascend-agent devices | head -1``."""
     read, write = os.pipe()
@@ -110,6 +166,7 @@ def test_a_reader_that_has_seen_enough_is_no_failure() -> None:
     assert (program.returncode, err) == (0, "")
 
 
+@pytest.mark.peer
 def test_ctrl_c_is_no_traceback() -> None:
     program = subprocess.Popen(
         [*PROGRAM, "devices", "--driver=simulated", "--npus=2", "--scenario=/dev/stdin"],
