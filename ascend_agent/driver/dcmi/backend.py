@@ -155,14 +155,11 @@ class DcmiBackend:
             )
         telling = [answer for answer in answers if answer[1] not in codes.ABSENT] or answers
         call, rc = telling[0]
-        said = ", ".join(
-            f"{name} answered {code} ({codes.describe(code)})" for name, code in answers
-        )
         return {
             "rc": rc,
             "call": call,
             "kind": "init",
-            "detail": f"{said}; the driver is still loading, or finds no NPU it may use.",
+            "detail": f"{library.path}: {_describe_init(answers)}.",
         }
 
     def _describe(self, session: Session) -> Result:
@@ -178,6 +175,14 @@ class DcmiBackend:
         if self._session is None:
             raise RuntimeError("no library is open: the first operation is open")
         return self._session
+
+
+def _describe_init(answers: list[tuple[str, int]]) -> str:
+    said = ", ".join(f"{name} answered {code} ({codes.describe(code)})" for name, code in answers)
+    remedy = "the driver is still loading, or finds no NPU it may use"
+    if any(rc == codes.SYMBOL_MISSING for _, rc in answers):
+        remedy += ", or the library is for other products: install the driver of this one"
+    return f"{said}; {remedy}"
 
 
 def _require(library: Library, generation: Generation) -> None:

@@ -68,6 +68,8 @@ def test_a_library_of_the_wrong_generation_says_so(
     opened = make_node(f"preset {preset}", variant=variant).opened
 
     assert (opened["kind"], opened["rc"] in codes.ABSENT) == ("init", True)
+    assert "libdcmi.so: " in str(opened["detail"])
+    assert "for other products: install the driver of this one" in str(opened["detail"])
     assert "-8255" in str(opened["detail"])
     assert "-99998" in str(opened["detail"])
 
