@@ -36,8 +36,9 @@ def main() -> None:
     # A program that the library starts must not keep our end open after we are gone.
     sock.set_inheritable(False)
     _end_with_the_agent(sock)
-    # A crash inside the library leaves the stack of each lane in the agent's log.
-    faulthandler.enable()
+    # A crash inside the library leaves the stack of the lane that called it in the agent's log;
+    # those of all lanes would be longer than what the agent keeps of our output.
+    faulthandler.enable(all_threads=False)
     # A key press in a terminal reaches us as well as the agent, whose drain still needs us.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
