@@ -1,0 +1,120 @@
+"""The vendor library hangs on one card: that card alone is out, and everybody is told which."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.agent.scene import FAULT, node, npu, sick
+
+pytestmark = pytest.mark.peer
+
+QUICK = ("--query-deadline", "0.5", "--health-interval", "1", "--poll-interval", "0.5")
+
+
+@pytest.mark.parametrize(
+    ("model", "call", "lane"),
+    [
+        ("preset 910B3 4", "dcmi_get_device_chip_info_v2", 2),
+        ("preset 950 4", "dcmiv2_get_device_chip_info", 2),
+    ],
+)
+async def test_a_card_that_hangs_at_the_start_keeps_no_other_from_being_offered(
+    fake_dcmi: Path, model: str, call: str, lane: int
+) -> None:
+    """HL-3, KL-9: it is named, and joins when it answers."""
+    async with node(fake_dcmi, model, f"hang {call} 2") as there, there.agent(*QUICK) as agent:
+        first = await there.kubelet.event("list")
+        unread = await agent.logged("card not readable")
+        status = await agent.status()
+        code, _ = await agent.get("/readyz")
+        there.host.release()
+        joined = await there.kubelet.event("list", total=4, healthy=4)
+
+        assert (first["total"], first["healthy"]) == (3, 3)
+        assert unread["lane"] == lane
+        assert [card["lane"] for card in status["cards"]["unread"]] == [lane]
+        assert f"identity on lane {lane}" in status["cards"]["unread"][0]["why"]
+        assert code == 200
+        assert joined["unhealthy"] == []
+
+
+@pytest.mark.parametrize(
+    ("model", "call", "word"),
+    [
+        ("preset 910B3 4", "dcmi_get_device_health", "Ascend910"),
+        ("preset 950 4", "dcmiv2_get_device_health", "npu"),
+    ],
+)
+async def test_a_card_that_hangs_in_its_health_is_out_alone(
+    fake_dcmi: Path, model: str, call: str, word: str
+) -> None:
+    """HL-4: faults of the others are told meanwhile as ever."""
+    async with node(fake_dcmi, model) as there, there.serving(*QUICK) as agent:
+        there.host.hang(call, phy=1)
+        hung = await there.kubelet.event("list")
+        status = await agent.status()
+        there.host.inject(3, FAULT)
+        other = await there.kubelet.event("list")
+        there.host.recover(3, FAULT)
+        await there.kubelet.event("list", unhealthy=[f"{word}-1"])
+        there.host.release()
+        back = await there.kubelet.event("list")
+
+        assert hung["unhealthy"] == [f"{word}-1"]
+        assert sick(status) == {1: ["driver-unresponsive"]}
+        assert status["driver"]["parked_lanes"] == [1]
+        assert other["unhealthy"] == [f"{word}-1", f"{word}-3"]
+        assert back["unhealthy"] == []
+        assert there.kubelet.seen("stream_end") == []
+
+
+async def test_a_card_that_hangs_in_its_utilisation_is_out_alone(fake_dcmi: Path) -> None:
+    """Nobody needs that number urgently, but the lane it hangs on is the card's only one."""
+    hang = "hang dcmi_get_device_multi_utilization_rate 1"
+    async with node(fake_dcmi, "preset 910B3 4", hang) as there, there.serving(*QUICK) as agent:
+        hung = await there.kubelet.event("list")
+        status = await agent.until(lambda now: npu(now, 3)["memory_used_mib"])
+        there.host.release()
+        await there.kubelet.event("list", healthy=4)
+
+        assert hung["unhealthy"] == ["Ascend910-1"]
+        assert sick(status) == {1: ["driver-unresponsive"]}
+        assert npu(status, 1)["memory_used_mib"] is None
+
+
+async def test_a_library_that_hangs_as_it_is_initialised_holds_up_no_probe(
+    fake_dcmi: Path,
+) -> None:
+    async with (
+        node(fake_dcmi, "preset 910B3 4", "hang dcmi_init *") as there,
+        there.agent() as agent,
+    ):
+        healthy, _ = await agent.get("/healthz")
+        ready, why = await agent.get("/readyz")
+        there.host.release()
+        listed = await there.kubelet.event("list")
+
+        assert (healthy, ready) == (200, 503)
+        assert "driver: starting" in why
+        assert listed["healthy"] == 4
+
+
+async def test_a_library_that_hangs_as_it_looks_for_cards_anew_still_tells_of_faults(
+    fake_dcmi: Path,
+) -> None:
+    """A lost card makes it look anew; no other call may run beside that, but callbacks come."""
+    async with node(fake_dcmi, "preset 910B3 4") as there, there.serving(*QUICK) as agent:
+        there.host.hang("dcmi_init")
+        there.host.drop(1)
+        await there.kubelet.event("list", unhealthy=["Ascend910-1"])
+        await agent.until(lambda _: any(s["in_flight"] for s in there.host.statistics().values()))
+        there.host.inject(3, FAULT)
+        during = await there.kubelet.event("list")
+        there.host.recover(3, FAULT)
+        there.host.give_back(1)
+        there.host.release()
+        after = await there.kubelet.event("list", healthy=4)
+
+        assert during["unhealthy"] == ["Ascend910-1", "Ascend910-3"]
+        assert after["total"] == 4
+        assert there.kubelet.seen("stream_end") == []
