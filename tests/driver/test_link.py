@@ -239,6 +239,13 @@ async def test_the_last_list_is_kept(link: WorkerLink, worker: ScriptedWorker) -
     assert worker.requests[0]["args"] == [1]
 
 
+async def test_a_list_that_failed_is_not_kept(link: WorkerLink, worker: ScriptedWorker) -> None:
+    worker.answers["enumerate"] = {"rc": -8005, "call": "dcmi_get_card_list"}
+
+    assert (await link.list_chips(reinitialise=True, deadline_s=30))["rc"] == -8005
+    assert link.listed is None
+
+
 async def test_a_hung_node_lane_ends_the_worker(
     ask: Asking, link: WorkerLink, worker: ScriptedWorker, looptime: LoopTimeProxy
 ) -> None:

@@ -238,6 +238,26 @@ async def test_a_dead_worker_is_replaced_at_once(
     assert vars(warnings[0])["why"] == "the driver worker ended (scripted)"
 
 
+async def test_who_asks_again_at_once_gets_the_new_worker(
+    worker: DriverWorker, script: Script
+) -> None:
+    """Between the end of a worker and the next start lies a moment in which neither is there."""
+    async with running(worker.run), asyncio.TaskGroup() as group:
+        script.worker.answers["health"] = None
+        asked = group.create_task(_ask_twice(worker), name="ask")
+        await settle()
+
+        script.worker.close()
+
+        assert await asked == HEALTHY
+
+
+async def _ask_twice(worker: DriverWorker) -> Answer:
+    with pytest.raises(DriverUnavailableError):
+        await worker.call(0, "health", 0, 0, 0)
+    return await worker.call(0, "health", 0, 0, 0)
+
+
 async def _outcome(worker: DriverWorker) -> Answer | Exception:
     try:
         return await worker.call(0, "health", 0, 0, 0)

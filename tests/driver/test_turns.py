@@ -55,6 +55,21 @@ async def test_parking_a_lane_names_the_calls_that_waited_for_it() -> None:
     assert turns.parked == {}
 
 
+async def test_nothing_runs_alone_while_a_lane_hangs() -> None:
+    """The hung call is still inside the library."""
+    turns = Turns()
+    hung = _call(1, 0)
+    turns.add(hung)
+    turns.due()
+    turns.park(hung)
+    alone = _call(2, "node", "enumerate")
+    turns.add(alone)
+
+    assert turns.due() == []
+    turns.finish(1)
+    assert turns.due() == [alone]
+
+
 async def test_a_call_nobody_waits_for_any_more_is_never_started() -> None:
     """A change whose caller was cancelled must not happen later behind a hung call."""
     turns = Turns()

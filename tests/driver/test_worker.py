@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import shutil
 import signal
 import socket
@@ -185,6 +186,23 @@ def test_the_worker_ends_with_the_stream(
     wire.sock.close()
 
     assert child.wait(_SMALLEST_S) == 0
+
+
+@pytest.mark.peer
+def test_a_program_that_the_library_starts_does_not_inherit_the_stream(
+    process: tuple[Wire, subprocess.Popen[bytes]],
+) -> None:
+    """It would hold the stream open after a crash, and nobody would notice the crash."""
+    wire, child = process
+    wire.send(_hello())
+    wire.ask(1, "node", "open")
+    assert wire.result()["rc"] == 0
+    args = child.args
+    assert isinstance(args, tuple)
+    flags = re.search(r"flags:\s*(\d+)", _read_process(child.pid, f"fdinfo/{args[-1]}"))
+
+    assert flags is not None
+    assert int(flags[1], 8) & os.O_CLOEXEC
 
 
 @pytest.mark.peer
