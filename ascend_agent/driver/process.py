@@ -7,7 +7,6 @@ broken today may be there tomorrow.
 """
 
 import asyncio
-import dataclasses
 import logging
 from collections.abc import Mapping
 
@@ -24,9 +23,10 @@ from ascend_agent.driver.deadlines import Deadlines
 from ascend_agent.driver.launcher import Launcher
 from ascend_agent.driver.link import BlockedError, WorkerLink
 from ascend_agent.driver.news import ContinuityLost, News, NewsQueue
+from ascend_agent.driver.state import PublishedState
 from ascend_agent.driver.turns import Answer, Lane
 from ascend_agent.errors import DriverError, DriverUnavailableError
-from ascend_agent.model.npu import DriverPhase, DriverState
+from ascend_agent.model.npu import DriverState
 from ascend_agent.runtime.backoff import Backoff, jittered
 from ascend_agent.runtime.latest import LatestWriter
 from ascend_agent.runtime.wakeup import Wakeup
@@ -35,14 +35,6 @@ log = logging.getLogger(__name__)
 
 _BACKOFF = Backoff(delays_s=(0.0, 0.1, 0.5, 2.0, 10.0, 30.0), healthy_after_s=10.0, endless=True)
 _SUBSCRIBE_AGAIN_S = 60.0
-
-
-_CALLBACKS = {
-    Subscription.NOT_WANTED: None,
-    Subscription.CALLBACKS: True,
-    Subscription.NOT_SUPPORTED: False,
-    Subscription.FAILED: False,
-}
 
 
 class DriverWorker:
@@ -68,11 +60,10 @@ class DriverWorker:
         self._launcher = Launcher(
             driver=driver, config=config, environment=environment, spawn=spawn
         )
-        self._writer = state
+        self._state = PublishedState(state)
         self._deadlines = deadlines or Deadlines()
         self._backoff = backoff
         self._subscribes = subscribes
-        self._state = DriverState(phase=DriverPhase.STARTING)
         self._link: WorkerLink | None = None
         self._ready = asyncio.Event()
         self._wakeup = Wakeup()
@@ -126,7 +117,7 @@ class DriverWorker:
         except TimeoutError:
             pass  # said below
         if self._link is None or not self._ready.is_set():
-            raise DriverUnavailableError(self._state.detail or "no driver worker is ready yet")
+            raise DriverUnavailableError(self._state.now.detail or "no driver worker is ready yet")
         return self._link
 
     # --- the life of workers ---------------------------------------------------------------
@@ -162,13 +153,13 @@ class DriverWorker:
             self._give_up(link, failure)
             return 0.0
         why = _describe_end(link)
-        self._put(dataclasses.replace(self._state, detail=why))
+        self._state.note_end(why)
         log.warning("driver worker ended", extra={"why": why})
         return clock() - ready_at
 
     async def _launch(self) -> WorkerLink:
         link = await self._launcher.launch(hear=self._hear, changed=self._note_change)
-        self._put(dataclasses.replace(self._state, starts=self._state.starts + 1))
+        self._state.note_launch()
         return link
 
     async def _bring_up(self, link: WorkerLink) -> None:
@@ -184,23 +175,13 @@ class DriverWorker:
         self, link: WorkerLink, opened: OpenedDriver, subscription: Subscription
     ) -> None:
         self._link = link
-        state = dataclasses.replace(
-            self._state,
-            phase=DriverPhase.READY,
-            detail="",
-            api=opened.api,
-            library=opened.library,
-            dcmi_version=opened.dcmi_version,
-            driver_version=opened.driver_version,
-            parked_lanes=link.parked,
-        )
-        self._put(state)
-        self._note_subscription(subscription)
+        self._state.note_ready(opened, subscription, parked=link.parked)
+        self._plan_subscription(subscription)
         self._ready.set()
         # After the state: who reads everything again finds a worker that is ready.
         self.news.offer(ContinuityLost(lane=None, reason="a new driver worker"))
         facts = {"api": opened.api.value, "library": opened.library}
-        log.info("driver ready", extra={**facts, "callbacks": self._state.callbacks})
+        log.info("driver ready", extra={**facts, "callbacks": self._state.now.callbacks})
 
     async def _watch(self) -> None:
         """Return when the current worker has ended; meanwhile do what concerns workers."""
@@ -220,17 +201,17 @@ class DriverWorker:
             subscription = await self._subscribe(link)
         except WorkerEndedError:
             return  # the caller sees that it ended
-        self._note_subscription(subscription)
+        self._state.note_subscription(subscription)
+        self._plan_subscription(subscription)
         if subscription is Subscription.CALLBACKS:
             self.news.offer(ContinuityLost(lane=None, reason="fault events arrive from now on"))
 
-    def _note_subscription(self, subscription: Subscription) -> None:
+    def _plan_subscription(self, subscription: Subscription) -> None:
         failed = subscription is Subscription.FAILED
         if failed and self._subscribe_at is None:
             log.warning("fault subscription failed", extra={"in_s": _SUBSCRIBE_AGAIN_S})
         now = asyncio.get_running_loop().time()
         self._subscribe_at = now + _SUBSCRIBE_AGAIN_S if failed else None
-        self._put(dataclasses.replace(self._state, callbacks=_CALLBACKS[subscription]))
 
     async def _take_over(self, old: WorkerLink) -> None:
         """Bring up a second worker and put it in the place of *old*; answers who asked for it."""
@@ -274,14 +255,7 @@ class DriverWorker:
         link, self._link = self._link, None
         self._ready.clear()
         self._subscribe_at = None
-        phase, detail = self._state.phase, self._state.detail
-        if phase is DriverPhase.READY:
-            phase, detail = DriverPhase.STARTING, (link and link.ended) or ""
-        self._put(
-            dataclasses.replace(
-                self._state, phase=phase, detail=detail, callbacks=None, parked_lanes=()
-            )
-        )
+        self._state.note_end((link and link.ended) or "")
         self._answer_take_over(DriverUnavailableError("the driver worker ended"))
         if link is not None:
             await self._launcher.retire(link)
@@ -289,9 +263,8 @@ class DriverWorker:
 
     def _give_up(self, link: WorkerLink | None, failure: StartFailedError | None) -> None:
         why = _describe_end(link) if isinstance(failure, WorkerEndedError) else str(failure)
-        if (self._state.phase, self._state.detail) != (DriverPhase.UNAVAILABLE, why):
+        if self._state.note_unavailable(why):
             log.error("driver unavailable", extra={"why": why})
-        self._put(dataclasses.replace(self._state, phase=DriverPhase.UNAVAILABLE, detail=why))
 
     # --- what links tell -------------------------------------------------------------------
 
@@ -305,12 +278,8 @@ class DriverWorker:
             return
         if link.ended is not None:
             self._ready.clear()
-        self._put(dataclasses.replace(self._state, parked_lanes=link.parked))
+        self._state.note_parked(link.parked)
         self._wakeup.set()
-
-    def _put(self, state: DriverState) -> None:
-        self._state = state
-        self._writer.put(state)
 
 
 def _describe_end(link: WorkerLink | None) -> str:
