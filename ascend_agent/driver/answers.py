@@ -22,7 +22,7 @@ _UNPLACED = -1
 """Card and slot of a chip that is addressed by logic id alone."""
 
 
-class Answer:
+class Reply:
     """The fields of one answer, each read as the type it must have.
 
     Making one raises the error that the return code stands for; reading a field raises

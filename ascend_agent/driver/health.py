@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from ascend_agent.driver.answers import (
     RC_NOT_READY,
-    Answer,
+    Reply,
     address_args,
     driver_error,
     format_place,
@@ -35,7 +35,7 @@ class DriverHealth:
 
 
 def _parse_health(fields: Mapping[str, object], *, where: str) -> HealthAnswer:
-    answer = Answer(fields, op="health", where=where)
+    answer = Reply(fields, op="health", where=where)
     codes_rc, health_rc = answer.number("codes_rc"), answer.number("health_rc")
     codes = _parse_codes(answer) if codes_rc == 0 else None
     health = answer.number("health") if health_rc == 0 else None
@@ -49,7 +49,7 @@ def _parse_health(fields: Mapping[str, object], *, where: str) -> HealthAnswer:
     return HealthAnswer(health=health, lost=False, codes=codes, rc=codes_rc or health_rc)
 
 
-def _parse_codes(answer: Answer) -> frozenset[FaultCode]:
+def _parse_codes(answer: Reply) -> frozenset[FaultCode]:
     codes = set()
     for code in answer.items("codes"):
         if not isinstance(code, int):

@@ -5,7 +5,7 @@ What a chip's raw names mean is decided in ``chips``.
 
 from collections.abc import Mapping
 
-from ascend_agent.driver.answers import Answer, address_args, format_place
+from ascend_agent.driver.answers import Reply, address_args, format_place
 from ascend_agent.driver.process import DriverWorker
 from ascend_agent.model.ids import CardId, DieId, LogicId, PhyId, SlotId
 from ascend_agent.model.npu import ChipIdentity, Enumeration, NpuAddress, NpuIdentity
@@ -29,7 +29,7 @@ class DriverInventory:
 
 
 def _parse_enumeration(fields: Mapping[str, object]) -> Enumeration:
-    answer = Answer(fields, op="enumerate", where="")
+    answer = Reply(fields, op="enumerate", where="")
     addresses = []
     for row in answer.items("chips"):
         match row:
@@ -63,7 +63,7 @@ def _make_address(card: int, slot: int, logic: int, lane: int) -> NpuAddress:
 
 
 def _parse_identity(fields: Mapping[str, object], address: NpuAddress) -> NpuIdentity:
-    answer = Answer(fields, op="identity", where=format_place(address))
+    answer = Reply(fields, op="identity", where=format_place(address))
     die = answer.text_or_none("die")
     return NpuIdentity(
         phy=PhyId(answer.number("phy")),

@@ -1,6 +1,6 @@
 """The driver's device-share flag of one NPU: ``DeviceShare`` on the driver worker."""
 
-from ascend_agent.driver.answers import RC_NOT_SUPPORTED, Answer, address_args, format_place
+from ascend_agent.driver.answers import RC_NOT_SUPPORTED, Reply, address_args, format_place
 from ascend_agent.driver.process import DriverWorker
 from ascend_agent.model.npu import NpuAddress
 
@@ -16,5 +16,5 @@ class DriverShares:
         fields = await self._worker.call(address.lane, "share_enable", *address_args(address))
         if fields["rc"] == RC_NOT_SUPPORTED:
             return True  # a chip that knows no such flag needs none
-        answer = Answer(fields, op="share_enable", where=format_place(address))
+        answer = Reply(fields, op="share_enable", where=format_place(address))
         return answer.number("enabled") != 0

@@ -1,6 +1,6 @@
 """Memory, utilisation and processes of one NPU: ``UsageReader`` on the driver worker."""
 
-from ascend_agent.driver.answers import Answer, address_args, format_place
+from ascend_agent.driver.answers import Reply, address_args, format_place
 from ascend_agent.driver.process import DriverWorker
 from ascend_agent.model.npu import NpuAddress, NpuProcess, NpuUsage
 
@@ -34,6 +34,6 @@ class DriverUsage:
                     raise answer.malformed("processes")
         return tuple(processes)
 
-    async def _ask(self, op: str, address: NpuAddress) -> Answer:
+    async def _ask(self, op: str, address: NpuAddress) -> Reply:
         fields = await self._worker.call(address.lane, op, *address_args(address))
-        return Answer(fields, op=op, where=format_place(address))
+        return Reply(fields, op=op, where=format_place(address))

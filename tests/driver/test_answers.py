@@ -1,6 +1,6 @@
 import pytest
 
-from ascend_agent.driver.answers import Answer, address_args, driver_error, format_place
+from ascend_agent.driver.answers import Reply, address_args, driver_error, format_place
 from ascend_agent.errors import (
     DriverBusyError,
     DriverError,
@@ -43,16 +43,16 @@ def test_a_failing_answer_raises_with_the_call_that_failed() -> None:
     fields = {"rc": -8005, "call": "dcmi_get_device_chip_info_v2", "detail": "inner error"}
 
     with pytest.raises(DriverError, match="dcmi_get_device_chip_info_v2 on x answered -8005"):
-        Answer(fields, op="identity", where="x")
+        Reply(fields, op="identity", where="x")
 
 
 def test_an_answer_without_a_call_is_named_by_its_operation() -> None:
     with pytest.raises(NpuLostError, match=r"^usage answered -8012$"):
-        Answer({"rc": -8012}, op="usage", where="")
+        Reply({"rc": -8012}, op="usage", where="")
 
 
 def test_fields_are_what_they_should_be() -> None:
-    answer = Answer(
+    answer = Reply(
         {"rc": 0, "phy": 3, "name": "910B3", "die": None, "codes": [1]}, op="identity", where=""
     )
 
@@ -65,7 +65,7 @@ def test_fields_are_what_they_should_be() -> None:
 @pytest.mark.parametrize("method", ["number", "number_or_none", "text", "text_or_none", "items"])
 def test_a_field_of_the_wrong_type_is_an_error_of_the_driver(method: str) -> None:
     """It must end one call, not the flow that made it; and a long value must not fill the log."""
-    answer = Answer({"rc": 0, "field": {"x": "y" * 500}}, op="identity", where="card 2 chip 1")
+    answer = Reply({"rc": 0, "field": {"x": "y" * 500}}, op="identity", where="card 2 chip 1")
 
     with pytest.raises(DriverError, match="malformed field") as caught:
         getattr(answer, method)("field")
@@ -75,12 +75,12 @@ def test_a_field_of_the_wrong_type_is_an_error_of_the_driver(method: str) -> Non
 @pytest.mark.parametrize("method", ["number", "text", "items"])
 def test_a_field_that_is_not_there_is_an_error_of_the_driver(method: str) -> None:
     with pytest.raises(DriverError, match="malformed phy: None"):
-        getattr(Answer({"rc": 0}, op="identity", where=""), method)("phy")
+        getattr(Reply({"rc": 0}, op="identity", where=""), method)("phy")
 
 
 def test_an_answer_without_return_code_is_malformed() -> None:
     with pytest.raises(DriverError, match="malformed rc"):
-        Answer({}, op="identity", where="")
+        Reply({}, op="identity", where="")
 
 
 def test_addresses_are_spelled_for_the_worker_and_for_people() -> None:
