@@ -148,14 +148,20 @@ async def test_a_streams_failure_is_told_as_a_calls_is(path: Path) -> None:
 
 
 async def test_a_stream_cleans_up_at_once_when_its_peer_has_gone(path: Path) -> None:
-    """KL-7, PY-4; left to the garbage collector it ran much later, or never."""
+    """KL-7, PY-4; left to the garbage collector it ran much later, or never.
+
+    At once means in the task of the call: the collector would have made another one for it.
+    """
     cleaned = asyncio.Event()
+    tasks = []
 
     async def hold(body: bytes) -> AsyncGenerator[bytes, None]:
+        tasks.append(asyncio.current_task())
         try:
             while True:
                 yield bytes(60_000)  # soon waits for the peer to read
         finally:
+            tasks.append(asyncio.current_task())
             cleaned.set()
 
     async with served(Calls(unary={}, streaming={COUNT: hold}), path), raw_peer(path) as peer:
@@ -167,6 +173,7 @@ async def test_a_stream_cleans_up_at_once_when_its_peer_has_gone(path: Path) -> 
 
         async with asyncio.timeout(1):
             await cleaned.wait()
+    assert tasks[0] is tasks[1]
 
 
 @pytest.mark.parametrize("how", ["reset", "cut"])
@@ -193,6 +200,30 @@ async def test_a_call_whose_peer_has_gone_undoes_all_it_did(path: Path, how: str
 
         async with asyncio.timeout(1):
             await undone.wait()
+
+
+async def test_a_drain_does_not_disturb_an_undo(path: Path, looptime: LoopTimeProxy) -> None:
+    """The caller went first; the agent stops while the call cleans up after itself."""
+    undone = []
+
+    async def hold(body: bytes) -> bytes:
+        try:
+            return await asyncio.get_running_loop().create_future()  # type: ignore[no-any-return]
+        except asyncio.CancelledError:
+            await asyncio.sleep(1)
+            undone.append(body)
+            raise
+
+    calls = calls_with(hold)
+    async with served(calls, path), raw_peer(path) as peer:
+        peer.call(headers(TRY), message(b"x"))
+        await asyncio.sleep(1)
+        peer.abort()
+        await asyncio.sleep(0.5)
+        await calls.drain(grace_s=0.1, undo_s=1)
+
+    assert undone == [b"x"]
+    assert looptime == 1 + 1
 
 
 async def test_an_undo_that_fails_unheard_is_logged(

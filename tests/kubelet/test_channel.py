@@ -153,9 +153,10 @@ async def test_a_failed_call_leaves_its_task_as_it_was(path: Path, channel: Kube
 
     The next TaskGroup of that task would end with CancelledError, its children's errors lost.
     """
-    async with served(Calls(unary={TRY: hang}, streaming={}), path):
-        with pytest.raises(KubeletGoneError):
+    async with low_server(path):
+        with pytest.raises(KubeletGoneError, match="within 1 s"):
             await channel.call(TRY, b"", timeout_s=1)
+        channel.close()
 
     task = asyncio.current_task()
     assert task is not None

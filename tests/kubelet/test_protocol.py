@@ -81,6 +81,7 @@ async def test_an_oversize_message_is_refused_before_it_is_read(peer: RawPeer) -
 
 async def test_a_peer_may_send_no_more_than_its_window_unread(peer: RawPeer) -> None:
     """The credit of a stream is 64 KiB, whatever the announced length."""
+    assert await works(peer)  # so that the server's settings are known
     call = peer.call(headers(ECHO), message(b"", announced=4 * 1024 * 1024 + 1), end=False)
 
     assert peer.h2.local_flow_control_window(call) <= 64 * 1024

@@ -168,6 +168,20 @@ def test_a_failed_attempt_leaves_nothing_behind(plugin_dir: Path) -> None:
     assert [path.name for path in plugin_dir.iterdir()] == ["Ascend910.sock"]
 
 
+def test_an_attempt_that_fails_at_the_end_takes_its_private_name_back(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(self: Path, target: Path) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(Path, "rename", fail)
+
+    with pytest.raises(KubeletError, match="Input/output error"):
+        sockets.bind(path)
+
+    assert list(path.parent.iterdir()) == []
+
+
 def test_a_relabelled_socket_is_still_ours(path: Path) -> None:
     """A new label or mode changes the time of change, not the socket."""
     listener, identity = sockets.bind(path)

@@ -91,3 +91,5 @@ def test_a_flood_of_fields_is_refused_wherever_it_is() -> None:
         check(flood, SHAPE)
     with pytest.raises(BadMessageError, match="more than 20000 fields"):
         check(format_field(2, flood), SHAPE)
+    with pytest.raises(BadMessageError, match="more than 20000 fields"):
+        check(format_field(2, flood[:16_000]) * 3, SHAPE)
