@@ -117,6 +117,8 @@ class ServeResource:
                 self._say(ServingPhase.SERVING, "the kubelet's socket is missing")
                 await self._wakeup.wait()
             elif kubelet != known_to or (not streams and overdue):
+                if not streams:
+                    self._say(ServingPhase.SERVING, self._trouble or "registering")
                 try:
                     await self._endpoint.register()
                 except KubeletError as error:

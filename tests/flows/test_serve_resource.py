@@ -39,6 +39,8 @@ class _Endpoint:
         self.opened = 0
         self.closed = 0
         self.placed = False
+        self.answers = asyncio.Event()
+        self.answers.set()
         self.refuses: KubeletError | None = None
         self.unopenable: KubeletError | None = None
 
@@ -54,6 +56,7 @@ class _Endpoint:
 
     async def register(self) -> None:
         self.registered.append(round(asyncio.get_running_loop().time(), 2))
+        await self.answers.wait()
         if self.refuses:
             raise self.refuses
 
@@ -202,6 +205,18 @@ async def test_a_kubelet_that_does_not_answer_is_tried_again_with_growing_pauses
         await settle()
         assert scene.endpoint.registered[-1] == 100
         assert scene.phase() is ServingPhase.REGISTERED
+
+
+async def test_a_kubelet_that_takes_its_time_to_answer_is_waited_for_and_said() -> None:
+    """Until then the state told why nothing was served before."""
+    scene = _Scene()
+    scene.all_well()
+    scene.endpoint.answers.clear()
+    async with running(scene.flow.run):
+        assert (scene.phase(), scene.detail) == (ServingPhase.SERVING, "registering")
+        scene.endpoint.answers.set()
+        await settle()
+        assert (scene.phase(), scene.detail) == (ServingPhase.REGISTERED, "")
 
 
 async def test_a_storm_of_faults_is_no_storm_of_registrations() -> None:
