@@ -126,8 +126,8 @@ class AgentProcess:
 
     async def listen(self) -> None:
         """Take in what it logs; anything else it says is noise."""
-        assert self._process.stderr is not None
-        async for raw in self._process.stderr:
+        assert self._process.stdout is not None
+        async for raw in self._process.stdout:
             text = raw.decode(errors="replace").rstrip("\n")
             try:
                 line = json.loads(text)
@@ -177,7 +177,7 @@ class Node:
             *self.command(*options, unsafe=unsafe),
             env={"PATH": os.defpath, **self.host.environment},
             stdin=DEVNULL,
-            stderr=PIPE,
+            stdout=PIPE,
             limit=_LINE_BYTES,
         )
         agent = AgentProcess(process)
@@ -244,3 +244,9 @@ def npu(status: dict[str, Any], phy: int) -> dict[str, Any]:
 def sick(status: dict[str, Any]) -> dict[int, list[str]]:
     """Return the NPUs of a /status that are out of service, with the reasons."""
     return {each["npu"]: each["reasons"] for each in status["npus"] if not each["healthy"]}
+
+
+def served(status: dict[str, Any], resource: str = "huawei.com/Ascend910") -> dict[str, Any]:
+    """Return how a /status says that one resource stands with the kubelet."""
+    (found,) = [each for each in status["resources"] if each["resource"] == resource]
+    return dict(found)
