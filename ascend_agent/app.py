@@ -60,7 +60,7 @@ from ascend_agent.model.npu import Npu
 from ascend_agent.runtime.backoff import Backoff
 from ascend_agent.runtime.clock import Clock
 from ascend_agent.runtime.supervisor import Supervisor, TaskSpec
-from ascend_agent.settings import DriverKind, InjectionWay, Settings
+from ascend_agent.settings import InjectionWay, Settings
 from ascend_agent.slicing import shared, whole
 from ascend_agent.telemetry.http import HttpServer
 from ascend_agent.telemetry.metrics import Metrics
@@ -68,6 +68,7 @@ from ascend_agent.telemetry.metrics import Metrics
 _ENDLESS = Backoff(delays_s=(0.05, 0.2, 1.0, 5.0, 10.0, 30.0), endless=True)
 """For tasks the kubelet does not depend on: they are tried for ever, and devices stay offered."""
 
+_NS_PER_S = 1_000_000_000
 _USAGE_EVERY_S = 10.0
 _SWITCH_INTERVAL_S = 0.0005
 _PATIENT_RESCAN_S = 30.0
@@ -111,7 +112,11 @@ class Agent:
         self._reregister = self.bus.reregister.claim("app")
         self._worker = DriverWorker(
             driver=settings.driver.value,
-            config=_worker_config(settings, worker_environment),
+            config=settings.worker_config(
+                library_path=worker_environment.get("LD_LIBRARY_PATH", ""),
+                # On the default loop this is CLOCK_MONOTONIC, which the worker counts from as well.
+                started_ns=round(asyncio.get_running_loop().time() * _NS_PER_S),
+            ),
             state=self.bus.driver.claim("driver-worker"),
             environment=worker_environment,
             deadlines=Deadlines(query_s=settings.query_deadline_s),
@@ -351,15 +356,3 @@ def _spec_of(npu: Npu) -> ChipSpec:
         if spec.generation == npu.generation:
             return spec
     raise WiringError(f"no chip spec for generation {npu.generation}")
-
-
-def _worker_config(settings: Settings, environment: Mapping[str, str]) -> Mapping[str, object]:
-    if settings.driver is DriverKind.SIMULATED:
-        # On the default loop this is CLOCK_MONOTONIC, which the worker counts from as well.
-        now_ns = round(asyncio.get_running_loop().time() * 1_000_000_000)
-        return settings.simulated.backend_config(now_ns)
-    return {
-        "library": str(settings.library) if settings.library else None,
-        "allow_unsafe_library": settings.allow_unsafe_library,
-        "library_path": environment.get("LD_LIBRARY_PATH", ""),
-    }

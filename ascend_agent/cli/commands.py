@@ -3,9 +3,9 @@
 import asyncio
 import logging
 import sys
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, TextIO
 
 from ascend_agent.cli.compose import Show
 from ascend_agent.cli.signals import until_signalled
@@ -24,8 +24,9 @@ EXIT_FAILED = 1
 
 def run(settings: Settings, environment: Mapping[str, str], warnings: Sequence[Warned]) -> int:
     """Serve the kubelet until SIGTERM or SIGINT."""
-    with Logging(settings, warnings):
-        return _finish(_run_agent(settings, environment))
+    # To standard output, as container runtimes collect it (PM-6); the other commands print there.
+    with Logging(settings, warnings, stream=sys.stdout) as written:
+        return _finish(_run_agent(settings, environment, dropped_logs=lambda: written.dropped))
 
 
 def simulate(
@@ -38,7 +39,7 @@ def simulate(
     node = settings.simulated
     story = follow(node) if show.has_scenario else tell(node, for_s=show.for_s)
     hall = Hall(stream=sys.stdout, as_json=show.as_json, for_s=show.for_s)
-    with Logging(settings, warnings):
+    with Logging(settings, warnings, stream=sys.stderr):
         return _finish(until_signalled(play(settings, story, hall, worker_environment=environment)))
 
 
@@ -50,7 +51,7 @@ def devices(
     from ascend_agent.cli.survey import survey  # noqa: PLC0415 -- the same
 
     troubles: list[str] = []
-    with Logging(settings, warnings):
+    with Logging(settings, warnings, stream=sys.stderr):
         try:
             found = asyncio.run(survey(settings, environment=environment))
         except* AgentError as group:
@@ -63,20 +64,22 @@ def devices(
 
 
 class Logging:
-    """Logging to standard error while it is entered; says first what was given in vain."""
+    """Logging to *stream* while it is entered; says first what was given in vain."""
 
-    def __init__(self, settings: Settings, warnings: Sequence[Warned]) -> None:
+    def __init__(self, settings: Settings, warnings: Sequence[Warned], *, stream: TextIO) -> None:
         self._settings = settings
         self._warnings = warnings
+        self._stream = stream
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> logs.Logs:
         self._logs = logs.configure(
             level=self._settings.log_level.value,
             style=self._settings.log_style.value,
-            stream=sys.stderr,
+            stream=self._stream,
         )
         for option, why in self._warnings:
             log.warning("option has no effect", extra={"option": option, "why": why})
+        return self._logs
 
     def __exit__(
         self,
@@ -90,10 +93,12 @@ class Logging:
         self._logs.close()
 
 
-async def _run_agent(settings: Settings, environment: Mapping[str, str]) -> None:
+async def _run_agent(
+    settings: Settings, environment: Mapping[str, str], *, dropped_logs: Callable[[], int]
+) -> None:
     from ascend_agent.app import Agent  # noqa: PLC0415 -- brings the whole agent
 
-    agent = Agent(settings, worker_environment=environment)
+    agent = Agent(settings, worker_environment=environment, dropped_logs=dropped_logs)
     await until_signalled(agent.run(), on_hangup=agent.reregister)
 
 

@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -51,8 +52,8 @@ def running_agent(
 
 def until(program: subprocess.Popen[str], event: str) -> dict[str, object]:
     """Return the log line that says *event*; the lines before it are read and left behind."""
-    assert program.stderr is not None
-    for line in program.stderr:
+    assert program.stdout is not None
+    for line in program.stdout:
         record: dict[str, object] = json.loads(line)
         if record["msg"] == event:
             return record
@@ -139,13 +140,13 @@ def test_the_agent_runs_and_drains_in_this_process_too() -> None:
         async def work() -> None:
             # Sent from the loop, so after the agent has put its handlers in place.
             asyncio.get_running_loop().call_later(1, os.kill, os.getpid(), signal.SIGTERM)
-            await _run_agent(settings, clean_environment())
+            await _run_agent(settings, clean_environment(), dropped_logs=lambda: 0)
 
         assert _finish(work()) == 0
 
 
 def test_what_was_given_in_vain_is_logged(capsys: pytest.CaptureFixture[str]) -> None:
-    with Logging(Settings(), [("-maxAge", "no files")]):
+    with Logging(Settings(), [("-maxAge", "no files")], stream=sys.stderr):
         pass
 
     record = json.loads(capsys.readouterr().err)
@@ -161,7 +162,7 @@ def test_an_unexpected_failure_leaves_its_traceback_in_the_debug_log(
 ) -> None:
     with (
         pytest.raises(ZeroDivisionError),
-        Logging(Settings(log_level=LogLevel.DEBUG), []),
+        Logging(Settings(log_level=LogLevel.DEBUG), [], stream=sys.stderr),
     ):
         raise ZeroDivisionError
 

@@ -21,6 +21,7 @@ from ascend_agent.model.npu import (
     NpuAddress,
     NpuIdentity,
 )
+from ascend_agent.runtime.latest import LatestWriter
 from tests.fakes.npus import CHIP, enumeration, identity
 from tests.fakes.running import running, settle
 
@@ -54,8 +55,10 @@ class _Reader:
         return identity(address.lane, at=address, chip=chip)
 
 
-def _flow(bus: Bus, reader: _Reader) -> RefreshDevices:
-    bus.driver.claim("test").put(DriverState(phase=DriverPhase.READY))
+def _flow(
+    bus: Bus, reader: _Reader, driver: LatestWriter[DriverState] | None = None
+) -> RefreshDevices:
+    (driver or bus.driver.claim("test")).put(DriverState(phase=DriverPhase.READY))
     return RefreshDevices(
         reader=reader,
         identify=chips.identify,
@@ -64,6 +67,11 @@ def _flow(bus: Bus, reader: _Reader) -> RefreshDevices:
         inventory=bus.inventory.claim("refresh-devices"),
         periods=_PERIODS,
     )
+
+
+def _lost(phy: int) -> HealthReading:
+    answer = HealthAnswer(health=None, lost=True, codes=None, rc=-8012)
+    return HealthReading(npu=PhyId(phy), asked_after=0, answered_at_ms=Millis(0), outcome=answer)
 
 
 def _value(bus: Bus) -> Inventory:
@@ -178,9 +186,34 @@ async def test_an_npu_the_driver_lost_makes_it_look_again_soon() -> None:
 
     async with running(_flow(bus, reader).run):
         await asyncio.sleep(1)
-        lost = HealthAnswer(health=None, lost=True, codes=None, rc=-8012)
-        readings.publish(
-            HealthReading(npu=PhyId(1), asked_after=0, answered_at_ms=Millis(0), outcome=lost)
-        )
+        readings.publish(_lost(1))
         await asyncio.sleep(2.1)
         assert reader.asked[1:] == [(3, True)]
+
+
+async def test_each_card_that_is_lost_is_sought_eagerly() -> None:
+    """Also while another one has been missing for so long that it is sought patiently."""
+    bus = Bus([])
+    reader = _Reader([enumeration(0, 1, lost=1)])
+    readings = bus.readings.claim("test")
+
+    async with running(_flow(bus, reader).run):
+        await asyncio.sleep(200)
+        readings.publish(_lost(0))
+        await asyncio.sleep(15)
+
+        assert [at for at, _ in reader.asked if at > 200] == [202, 206, 214]
+
+
+async def test_a_lane_that_hangs_between_two_looks_is_looked_past_soon() -> None:
+    """Design D3: past a parked lane a second worker looks; 10, 30 and 60 s, then slowly."""
+    bus = Bus([])
+    reader = _Reader([enumeration(0, 1)])
+    driver = bus.driver.claim("driver-worker")
+
+    async with running(_flow(bus, reader, driver).run):
+        await asyncio.sleep(5)
+        driver.put(DriverState(phase=DriverPhase.READY, parked_lanes=(1,)))
+        await asyncio.sleep(420)
+
+        assert reader.asked[1:] == [(15, True), (45, True), (105, True), (405, True)]
