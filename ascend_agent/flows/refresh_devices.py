@@ -74,6 +74,7 @@ class RefreshDevices:
         self._trouble = ""
         self._incomplete_since: float | None = None
         self._attempt = 0
+        self._was_silent = False
         self._lost: set[PhyId] = set()
 
     async def run(self) -> None:
@@ -94,8 +95,8 @@ class RefreshDevices:
                         # A new worker has initialised the library already.
                         reinitialise = False
                         break
-                    if self._hear(readings.drain):
-                        self._note_incomplete(incomplete=True)
+                    lost = self._hear(readings.drain)
+                    if self._fell_silent() or lost:
                         until = min(until, asyncio.get_running_loop().time() + self._pause_s())
         finally:
             notices.close()
@@ -178,12 +179,13 @@ class RefreshDevices:
         """Return how long until the next look: soon while cards are missing, else slowly."""
         attempt = self._attempt
         self._attempt += 1
+        self._was_silent = self._silent()
         if self._incomplete_since is not None:
             missing_s = asyncio.get_running_loop().time() - self._incomplete_since
             if missing_s < self._periods.eager_for_s:
                 return _MISSING_S[min(attempt, len(_MISSING_S) - 1)]
             return self._periods.patient_s
-        if not self._silent():
+        if not self._was_silent:
             self._attempt = 0
         elif attempt < len(_SILENT_S):
             # Looking past a silent card costs a second worker; a deadlock that only the old
@@ -196,6 +198,10 @@ class RefreshDevices:
         parked = bool(state and state.parked_lanes)
         return parked or bool(self._inventory and self._inventory.unread)
 
+    def _fell_silent(self) -> bool:
+        """Return whether a card hangs and none did when the pause was set."""
+        return self._silent() and not self._was_silent
+
     def _lost_continuity(self, drain: Callable[[], list[FaultNotice]]) -> bool:
         try:
             return any(isinstance(notice, Resync) and notice.npu is None for notice in drain())
@@ -204,8 +210,8 @@ class RefreshDevices:
             return False
 
     def _hear(self, drain: Callable[[], list[HealthReading]]) -> bool:
-        """Note which NPUs the driver has lost; return whether the first one just was."""
-        had = bool(self._lost)
+        """Note which NPUs the driver has lost; return whether there is a new one among them."""
+        had = frozenset(self._lost)
         try:
             readings = drain()
         except LaggedError:
@@ -213,7 +219,11 @@ class RefreshDevices:
         for reading in readings:
             if isinstance(reading.outcome, HealthAnswer):
                 (self._lost.add if reading.outcome.lost else self._lost.discard)(reading.npu)
-        return bool(self._lost) and not had
+        if not self._lost - had:
+            return False
+        self._incomplete_since = None  # the search for a card begins with its own loss
+        self._note_incomplete(incomplete=True)
+        return True
 
     def _report(self, trouble: str) -> None:
         if trouble and trouble != self._trouble:
