@@ -74,6 +74,7 @@ class RefreshDevices:
         self._trouble = ""
         self._incomplete_since: float | None = None
         self._attempt = 0
+        self._tries = 0
         self._was_silent = False
         self._lost: set[PhyId] = set()
 
@@ -98,6 +99,9 @@ class RefreshDevices:
                     lost = self._hear(readings.drain)
                     if self._fell_silent() or lost:
                         until = min(until, asyncio.get_running_loop().time() + self._pause_s())
+                else:
+                    # Not at each new worker: it seems fine until it has asked the silent card.
+                    self._tries = self._tries if self._silent() else 0
         finally:
             notices.close()
             readings.close()
@@ -177,20 +181,18 @@ class RefreshDevices:
 
     def _pause_s(self) -> float:
         """Return how long until the next look: soon while cards are missing, else slowly."""
-        attempt = self._attempt
-        self._attempt += 1
         self._was_silent = self._silent()
         if self._incomplete_since is not None:
             missing_s = asyncio.get_running_loop().time() - self._incomplete_since
-            if missing_s < self._periods.eager_for_s:
-                return _MISSING_S[min(attempt, len(_MISSING_S) - 1)]
-            return self._periods.patient_s
-        if not self._was_silent:
-            self._attempt = 0
-        elif attempt < len(_SILENT_S):
+            if missing_s >= self._periods.eager_for_s:
+                return self._periods.patient_s
+            self._attempt += 1
+            return _MISSING_S[min(self._attempt, len(_MISSING_S)) - 1]
+        if self._was_silent and self._tries < len(_SILENT_S):
             # Looking past a silent card costs a second worker; a deadlock that only the old
             # process has is worth some tries.
-            return _SILENT_S[attempt]
+            self._tries += 1
+            return _SILENT_S[self._tries - 1]
         return self._periods.rescan_s
 
     def _silent(self) -> bool:

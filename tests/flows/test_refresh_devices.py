@@ -217,3 +217,26 @@ async def test_a_lane_that_hangs_between_two_looks_is_looked_past_soon() -> None
         await asyncio.sleep(420)
 
         assert reader.asked[1:] == [(15, True), (45, True), (105, True), (405, True)]
+
+
+async def test_workers_that_hang_one_after_the_other_are_not_replaced_for_ever() -> None:
+    """Each new one seems fine until it has asked the card."""
+    bus = Bus([])
+    reader = _Reader([enumeration(0, 1)])
+    driver = bus.driver.claim("driver-worker")
+
+    async def hang() -> None:
+        seen = 1
+        while True:
+            driver.put(DriverState(phase=DriverPhase.READY, starts=seen))
+            await asyncio.sleep(3)
+            driver.put(DriverState(phase=DriverPhase.READY, starts=seen, parked_lanes=(1,)))
+            while len(reader.asked) == seen:
+                await asyncio.sleep(1)
+            seen = len(reader.asked)
+
+    async with running(_flow(bus, reader, driver).run, hang):
+        await asyncio.sleep(1000)
+
+    times = [round(at) for at, _ in reader.asked[1:]]
+    assert times == [13, 46, 109, 409, 709]
