@@ -37,9 +37,11 @@ class _Reader:
     deadline_s: float = 3.0
     chip_names: dict[int, str] = field(default_factory=dict)
     asked: list[tuple[float, bool]] = field(default_factory=list)
+    looked: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def enumerate(self, *, reinitialise: bool) -> Enumeration:
         self.asked.append((asyncio.get_running_loop().time(), reinitialise))
+        self.looked.set()
         found = self.lists.pop(0) if len(self.lists) > 1 else self.lists[0]
         if found.cards < 0:
             raise DriverError("dcmi_get_card_list", -8005)
@@ -226,14 +228,12 @@ async def test_workers_that_hang_one_after_the_other_are_not_replaced_for_ever()
     driver = bus.driver.claim("driver-worker")
 
     async def hang() -> None:
-        seen = 1
         while True:
-            driver.put(DriverState(phase=DriverPhase.READY, starts=seen))
+            reader.looked.clear()
+            driver.put(DriverState(phase=DriverPhase.READY))
             await asyncio.sleep(3)
-            driver.put(DriverState(phase=DriverPhase.READY, starts=seen, parked_lanes=(1,)))
-            while len(reader.asked) == seen:
-                await asyncio.sleep(1)
-            seen = len(reader.asked)
+            driver.put(DriverState(phase=DriverPhase.READY, parked_lanes=(1,)))
+            await reader.looked.wait()
 
     async with running(_flow(bus, reader, driver).run, hang):
         await asyncio.sleep(1000)
