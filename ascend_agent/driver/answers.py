@@ -6,15 +6,10 @@ shape is an error of the driver, never of ours. What the values mean is decided 
 
 from collections.abc import Mapping, Sequence
 
+from ascend_agent.driver.dcmi import codes
 from ascend_agent.errors import DriverBusyError, DriverError, NotSupportedError, NpuLostError
 from ascend_agent.model.npu import NpuAddress
 
-RC_NOT_READY = -8012
-RC_NOT_SUPPORTED = -8255
-
-_LOST = frozenset({RC_NOT_READY, -8008, -8007})
-_ABSENT = frozenset({RC_NOT_SUPPORTED, -99998})
-_BUSY = frozenset({-8017, -8020})
 _MALFORMED = -1
 _SHOWN = 80
 
@@ -76,11 +71,11 @@ class Reply:
 def driver_error(code: int, *, call: str, where: str, detail: str = "") -> DriverError:
     """Return the error that says what a caller can do about return code *code*."""
     kind = DriverError
-    if code in _LOST:
+    if code in codes.LOST:
         kind = NpuLostError
-    elif code in _ABSENT:
+    elif code in codes.ABSENT:
         kind = NotSupportedError
-    elif code in _BUSY:
+    elif code in codes.BUSY:
         kind = DriverBusyError
     return kind(call, code, where, detail)
 

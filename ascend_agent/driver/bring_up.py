@@ -7,12 +7,11 @@ has already listed. When to try, and what follows from a failure, is decided in 
 from dataclasses import dataclass
 from enum import Enum
 
+from ascend_agent.driver.dcmi import codes
 from ascend_agent.driver.frames import NODE_LANE
 from ascend_agent.driver.link import WorkerLink
 from ascend_agent.errors import DriverBusyError, DriverUnavailableError, NpuUnresponsiveError
 from ascend_agent.model.npu import DriverApi
-
-_RC_ABSENT = frozenset({-8255, -99998})  # not on this chip, not in this library
 
 
 class StartFailedError(Exception):
@@ -70,7 +69,7 @@ async def subscribe(link: WorkerLink, *, deadline_s: float) -> Subscription:
     answer = await _ask(link, "subscribe", deadline_s)
     if answer["rc"] == 0:
         return Subscription.CALLBACKS
-    if answer["rc"] in _RC_ABSENT:
+    if answer["rc"] in codes.ABSENT:
         return Subscription.NOT_SUPPORTED
     return Subscription.FAILED
 

@@ -7,12 +7,12 @@ means for the NPU is decided in ``faults``. Source: DCMI API, health poll of a c
 from collections.abc import Mapping
 
 from ascend_agent.driver.answers import (
-    RC_NOT_READY,
     Reply,
     address_args,
     driver_error,
     format_place,
 )
+from ascend_agent.driver.dcmi.codes import NOT_READY
 from ascend_agent.driver.process import DriverWorker
 from ascend_agent.model.fault import FaultCode
 from ascend_agent.model.health import HealthAnswer
@@ -39,8 +39,8 @@ def _parse_health(fields: Mapping[str, object], *, where: str) -> HealthAnswer:
     codes_rc, health_rc = answer.number("codes_rc"), answer.number("health_rc")
     codes = _parse_codes(answer) if codes_rc == 0 else None
     health = answer.number("health") if health_rc == 0 else None
-    if health_rc == RC_NOT_READY or health == _NO_DEVICE:
-        return HealthAnswer(health=None, lost=True, codes=codes, rc=health_rc or RC_NOT_READY)
+    if health_rc == NOT_READY or health == _NO_DEVICE:
+        return HealthAnswer(health=None, lost=True, codes=codes, rc=health_rc or NOT_READY)
     if health is not None and not 0 <= health <= _CRITICAL:
         # The driver presets 4, "unknown": it could not read its own chip.
         raise driver_error(-1, call="health", where=where, detail=f"health value is {health}")

@@ -1,6 +1,7 @@
 """The driver's device-share flag of one NPU: ``DeviceShare`` on the driver worker."""
 
-from ascend_agent.driver.answers import RC_NOT_SUPPORTED, Reply, address_args, format_place
+from ascend_agent.driver.answers import Reply, address_args, format_place
+from ascend_agent.driver.dcmi.codes import NOT_SUPPORTED
 from ascend_agent.driver.process import DriverWorker
 from ascend_agent.model.npu import NpuAddress
 
@@ -14,7 +15,7 @@ class DriverShares:
     async def enable_share(self, address: NpuAddress) -> bool:
         """Return whether several containers can open the chip at *address* now."""
         fields = await self._worker.call(address.lane, "share_enable", *address_args(address))
-        if fields["rc"] == RC_NOT_SUPPORTED:
+        if fields["rc"] == NOT_SUPPORTED:
             return True  # a chip that knows no such flag needs none
         answer = Reply(fields, op="share_enable", where=format_place(address))
         return answer.number("enabled") != 0

@@ -19,12 +19,12 @@ V2 = NpuAddress(card=None, slot=None, logic=LogicId(5), lane=5)
     [
         (-8012, NpuLostError),
         (-8008, NpuLostError),
-        (-8007, NpuLostError),
         (-8255, NotSupportedError),
         (-99998, NotSupportedError),
         (-8017, DriverBusyError),
         (-8020, DriverBusyError),
         (-8005, DriverError),
+        (-8007, DriverError),  # our mistake, not the chip's absence
         (-1, DriverError),
     ],
 )

@@ -1,7 +1,7 @@
 """Return codes of libdcmi.so, the binding's own ones, and what a caller can do about each.
 
-What is decided here: English texts and the sets that say how to react. Which of our typed errors
-a code becomes is decided in the agent's process; the worker speaks plain integers.
+What is decided here: English texts and the sets that say how to react, for the worker, which
+speaks plain integers, and for ``driver.answers``, which makes typed errors of them.
 Source: DCMI API, return codes.
 """
 
@@ -53,17 +53,8 @@ LOST = frozenset({NOT_READY, NOT_EXIST})
 BUSY = frozenset({-8017, -8020})
 """Ask again later: someone else works on the chip."""
 
-UNSUPPORTED = frozenset({NOT_SUPPORTED})
-"""This product will never answer."""
-
 ABSENT = frozenset({NOT_SUPPORTED, SYMBOL_MISSING})
 """Neither this product nor this driver release will answer: take another way, don't ask again."""
-
-RETRYABLE = frozenset({-8003, -8005, -8006, -8009, -8010, -8011, NOT_READY, -8014, -8015})
-"""The same call may succeed when repeated."""
-
-AFTER_REINIT = frozenset({NOT_EXIST})
-"""May succeed once the driver has enumerated anew."""
 
 
 def describe(code: int) -> str:

@@ -19,27 +19,24 @@ def test_a_documented_code_has_a_text_of_its_own(code: int) -> None:
 def test_an_undocumented_code_is_a_plain_failure() -> None:
     """Driver releases differ: a code nobody documented is in no set and has a text."""
     assert codes.describe(-8099) == "unknown error code"
-    sets = (codes.LOST, codes.BUSY, codes.ABSENT, codes.RETRYABLE, codes.AFTER_REINIT)
-    assert not any(-8099 in group for group in sets)
+    assert not any(-8099 in group for group in (codes.LOST, codes.BUSY, codes.ABSENT))
 
 
 @pytest.mark.parametrize(
-    ("code", "lost", "busy", "absent", "retryable"),
+    ("code", "lost", "busy", "absent"),
     [
-        (-8012, True, False, False, True),
-        (-8008, True, False, False, False),
-        (-8017, False, True, False, False),
-        (-8020, False, True, False, False),
-        (-8255, False, False, True, False),
-        (-99998, False, False, True, False),
-        (-8005, False, False, False, True),
-        (-8002, False, False, False, False),
-        (-8001, False, False, False, False),
+        (-8012, True, False, False),
+        (-8008, True, False, False),
+        (-8017, False, True, False),
+        (-8020, False, True, False),
+        (-8255, False, False, True),
+        (-99998, False, False, True),
+        (-8007, False, False, False),
+        (-8005, False, False, False),
+        (-8002, False, False, False),
+        (-8001, False, False, False),
     ],
 )
-def test_a_code_says_what_to_do(
-    *, code: int, lost: bool, busy: bool, absent: bool, retryable: bool
-) -> None:
+def test_a_code_says_what_to_do(*, code: int, lost: bool, busy: bool, absent: bool) -> None:
     """-8012 is the signature of a lost card (DCMI defect 22); -8255 is never asked again."""
     assert (code in codes.LOST, code in codes.BUSY, code in codes.ABSENT) == (lost, busy, absent)
-    assert (code in codes.RETRYABLE) == retryable
