@@ -68,6 +68,7 @@ from ascend_agent.telemetry.metrics import Metrics
 _ENDLESS = Backoff(delays_s=(0.05, 0.2, 1.0, 5.0, 10.0, 30.0), endless=True)
 """For tasks the kubelet does not depend on: they are tried for ever, and devices stay offered."""
 
+_SPECS = {spec.generation: spec for spec in chips.SPECS}
 _NS_PER_S = 1_000_000_000
 _USAGE_EVERY_S = 10.0
 _SWITCH_INTERVAL_S = 0.0005
@@ -352,7 +353,7 @@ class Agent:
 
 def _spec_of(npu: Npu) -> ChipSpec:
     """Return the spec of an inventoried NPU; the inventory holds only recognised chips."""
-    for spec in chips.SPECS:
-        if spec.generation == npu.generation:
-            return spec
-    raise WiringError(f"no chip spec for generation {npu.generation}")
+    spec = _SPECS.get(npu.generation)
+    if spec is None:
+        raise WiringError(f"no chip spec for generation {npu.generation}")
+    return spec

@@ -1,5 +1,6 @@
 """Bus → metrics: copies what is true and counts what happened; decides nothing."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from typing import Protocol, TypeVar
 
@@ -82,6 +83,7 @@ class FeedMetrics:
             for level in self._levels:
                 level()
             await self._wakeup.wait()
+            await asyncio.sleep(0)  # the kubelet's streams first: numbers can wait for them
 
     def _follow(self, channel: Latest[T], record: Callable[[T], None]) -> Callable[[], None]:
         """Return what records *channel*'s value if it changed since it was last recorded."""

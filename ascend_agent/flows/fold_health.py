@@ -73,6 +73,9 @@ class FoldHealth:
 
 
 def _log_event(event: FaultEvent) -> None:
+    level = logging.INFO if event.assertion is Assertion.ONE_OFF else logging.DEBUG
+    if not log.isEnabledFor(level):
+        return  # a storm of events must not pay for lines nobody reads
     facts = {"npu": event.npu, "fault": CATALOG.text_of(event.code), "text": event.text}
     if event.assertion is Assertion.ONE_OFF:
         log.info("fault noticed once", extra=facts)

@@ -1,5 +1,6 @@
 """NodeView → log: one line when an NPU leaves service or comes back, none while nothing changes."""
 
+import asyncio
 import logging
 
 from ascend_agent.faults.catalog import CATALOG
@@ -20,11 +21,14 @@ class LogChanges:
     async def run(self) -> None:
         """Follow the view for ever."""
         async for view in self._node.changes():
+            await asyncio.sleep(0)  # the kubelet's streams first: a line of log can wait for them
             for npu in view.npus:
                 self._compare(self._last.get(npu.npu.phy), npu, view.generation)
             self._last = {npu.npu.phy: npu for npu in view.npus}
 
     def _compare(self, old: NpuView | None, new: NpuView, generation: int) -> None:
+        if old is new:
+            return  # the ledger hands on what did not change, so this is nearly always the answer
         before = (old.state, old.reasons, _codes(old)) if old else (HealthState.HEALTHY, (), [])
         if before == (new.state, new.reasons, _codes(new)):
             return

@@ -23,10 +23,15 @@ class Wakeup:
         A set that arrives together with the deadline, or with a cancellation, is kept for the next
         wait.
         """
-        try:
-            async with asyncio.timeout_at(until):
-                await self._event.wait()
-        except TimeoutError:
-            return False
+        if until is None:
+            await (
+                self._event.wait()
+            )  # a deadline costs a timer: flows wait often, and mostly without
+        elif not self._event.is_set():
+            try:
+                async with asyncio.timeout_at(until):
+                    await self._event.wait()
+            except TimeoutError:
+                return False
         self._event.clear()
         return True
