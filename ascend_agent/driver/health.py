@@ -12,7 +12,7 @@ from ascend_agent.driver.answers import (
     driver_error,
     format_place,
 )
-from ascend_agent.driver.dcmi.codes import NOT_READY
+from ascend_agent.driver.dcmi.codes import INVALID_ANSWER, NOT_READY
 from ascend_agent.driver.process import DriverWorker
 from ascend_agent.model.fault import FaultCode
 from ascend_agent.model.health import HealthAnswer
@@ -42,8 +42,8 @@ def _parse_health(fields: Mapping[str, object], *, where: str) -> HealthAnswer:
     if health_rc == NOT_READY or health == _NO_DEVICE:
         return HealthAnswer(health=None, lost=True, codes=codes, rc=health_rc or NOT_READY)
     if health is not None and not 0 <= health <= _CRITICAL:
-        # The driver presets 4, "unknown": it could not read its own chip.
-        raise driver_error(-1, call="health", where=where, detail=f"health value is {health}")
+        # The driver presets 4, "unknown": it could not read its own chip. That query has failed.
+        health, health_rc = None, INVALID_ANSWER
     if health is None and codes is None:
         raise driver_error(health_rc, call="health", where=where, detail=f"codes: {codes_rc}")
     return HealthAnswer(health=health, lost=False, codes=codes, rc=codes_rc or health_rc)

@@ -30,8 +30,6 @@ from ascend_agent.model.npu import Npu
 _MOST_CODES: Final = 128
 """Per NPU, as many as the driver can list. A flood beyond is cut, and a reading mends it."""
 
-_WORST_READABLE_HEALTH: Final = 3
-
 _NOT_SUPPORTED: Final = -8255
 """Return code: the chip has no such query, so its missing answer is no failure."""
 
@@ -154,15 +152,12 @@ def _learn_answer(
     if answer.codes is not None:
         codes = _compared(codes, answer.codes, reading)
         codes = _bounded(codes, catalog)
-    health = answer.health
-    if health is not None and health > _WORST_READABLE_HEALTH:
-        health = None  # the driver's own word for "could not find out"
-    if not (answer.lost or _is_full(answer, health)):
-        known = health is not None
+    if not (answer.lost or _is_full(answer)):
+        known = answer.health is not None
         return replace(
             condition,
             codes=codes,
-            health=health if known else condition.health,
+            health=answer.health if known else condition.health,
             health_asked_after=reading.asked_after if known else condition.health_asked_after,
             lost_since_ms=None if known else condition.lost_since_ms,
             failed_rounds=condition.failed_rounds + 1,
@@ -174,7 +169,7 @@ def _learn_answer(
     return replace(
         condition,
         codes=codes,
-        health=None if answer.lost else health,
+        health=None if answer.lost else answer.health,
         health_asked_after=reading.asked_after,
         lost_since_ms=lost_since if answer.lost else None,
         parked=False,
@@ -184,10 +179,10 @@ def _learn_answer(
     )
 
 
-def _is_full(answer: HealthAnswer, health: int | None) -> bool:
-    if answer.codes is not None and health is not None:
+def _is_full(answer: HealthAnswer) -> bool:
+    if answer.codes is not None and answer.health is not None:
         return True
-    told_something = answer.codes is not None or health is not None
+    told_something = answer.codes is not None or answer.health is not None
     return told_something and answer.rc == _NOT_SUPPORTED
 
 

@@ -67,14 +67,17 @@ async def test_all_ones_as_health_mean_that_the_device_is_gone(faked: FakeDriver
         assert (answer.lost, answer.health) == (True, None)
 
 
-async def test_a_health_value_off_the_scale_tells_nothing(faked: FakeDriver) -> None:
-    """4 is the driver's own word for "unknown": the round counts as failed."""
+async def test_a_health_value_off_the_scale_leaves_the_codes(faked: FakeDriver) -> None:
+    """4 is the driver's own word for "unknown": that query failed, the other one did not."""
     async with faked.open_host() as (node, host):
         address = await node.address(1)
+        host.set_codes(1, [CODE])
         host.set_health(1, 4)
 
-        with pytest.raises(DriverError):
-            await node.health.read_health(address)
+        answer = await node.health.read_health(address)
+
+        assert (answer.health, answer.lost, answer.codes) == (None, False, frozenset({CODE}))
+        assert answer.rc != 0
 
 
 @pytest.mark.parametrize("claimed", [129, 500, -2])

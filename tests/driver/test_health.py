@@ -50,6 +50,14 @@ async def test_the_chip_is_asked_by_its_address_on_its_lane() -> None:
             {"health_rc": -8009},
             HealthAnswer(health=None, lost=False, codes=frozenset(), rc=-8009),
         ),
+        (
+            {"health": 4, "codes": [_CODE]},
+            HealthAnswer(health=None, lost=False, codes=frozenset({_CODE}), rc=-99996),
+        ),
+        (
+            {"health": -1},
+            HealthAnswer(health=None, lost=False, codes=frozenset(), rc=-99996),
+        ),
     ],
     ids=[
         "healthy",
@@ -59,6 +67,8 @@ async def test_the_chip_is_asked_by_its_address_on_its_lane() -> None:
         "no such device",
         "codes unreadable",
         "health unreadable",
+        "health unknown to the driver",
+        "health off the scale",
     ],
 )
 async def test_an_answer_says_what_the_two_queries_said(
@@ -72,8 +82,7 @@ async def test_an_answer_says_what_the_two_queries_said(
     ("changes", "text"),
     [
         ({"health_rc": -8005, "codes_rc": -8009}, "health on card 2 chip 1 answered -8005"),
-        ({"health": 4}, "health value is 4"),
-        ({"health": -1}, "health value is -1"),
+        ({"health": 4, "codes_rc": -8009}, "health on card 2 chip 1 answered -99996: codes: -8009"),
         ({"rc": -8001, "call": "health"}, "answered -8001"),
         ({"codes": "none"}, "malformed codes"),
         ({"codes": ["80E01801"]}, "malformed codes"),

@@ -175,7 +175,6 @@ SILENT = UnhealthyReason.DRIVER_UNRESPONSIVE
         pytest.param(
             [partial(codes=frozenset())] * 3, (SILENT,), [], id="three rounds without health"
         ),
-        pytest.param([answer(health=4)] * 3, (SILENT,), [], id="three rounds of health unknown"),
         pytest.param(
             [partial(codes=frozenset({RESTART}))],
             (FAULT,),
