@@ -34,7 +34,7 @@ from ascend_agent.runtime.wakeup import Wakeup
 log = logging.getLogger(__name__)
 
 _BACKOFF = Backoff(delays_s=(0.0, 0.1, 0.5, 2.0, 10.0, 30.0), healthy_after_s=10.0, endless=True)
-_SUBSCRIBE_AGAIN_S = 60.0
+_SUBSCRIBE_AGAIN_S = 30.0
 
 
 class DriverWorker:
