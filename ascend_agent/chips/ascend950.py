@@ -25,10 +25,10 @@ SPEC: Final = ChipSpec(
     link_group=_link_group,
     # The vendor's container runtime is handed logic ids for this generation.
     visible_ids=VisibleIds.LOGIC,
-    # The vendor's container runtime hands in neither devmm_svm nor dvpp_cmdlist here.
+    # The vendor's container runtime leaves the last two out here, its device plugin does not.
     common_nodes=(
         mandatory_node("/dev/davinci_manager"),
-        *optional_nodes("/dev/hisi_hdc"),
+        *optional_nodes("/dev/hisi_hdc", "/dev/devmm_svm", "/dev/dvpp_cmdlist"),
     ),
     directories=(DirectoryWant(path="/dev/uburma"), DirectoryWant(path="/dev/ummu")),
 )

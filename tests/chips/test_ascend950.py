@@ -10,9 +10,12 @@ def test_a_chip_is_its_own_group() -> None:
 
 
 def test_a_container_needs_the_manager_and_takes_the_ub_nodes() -> None:
+    """All that MindCluster's plugin or the vendor's runtime would hand in, where it exists."""
     assert [(node.host_path, node.mandatory) for node in SPEC.common_nodes] == [
         ("/dev/davinci_manager", True),
         ("/dev/hisi_hdc", False),
+        ("/dev/devmm_svm", False),
+        ("/dev/dvpp_cmdlist", False),
     ]
     assert [want.path for want in SPEC.directories] == ["/dev/uburma", "/dev/ummu"]
 

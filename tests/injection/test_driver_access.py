@@ -32,7 +32,7 @@ CONTROL = ["davinci_manager", "hisi_hdc", "devmm_svm", "dvpp_cmdlist"]
             [],
             id="310B",
         ),
-        pytest.param(UB, ["davinci_manager", "hisi_hdc"], ["/dev/uburma", "/dev/ummu"], id="950"),
+        pytest.param(UB, CONTROL, ["/dev/uburma", "/dev/ummu"], id="950"),
     ],
 )
 def test_control_nodes_are_wanted_once_however_many_npus(
