@@ -89,14 +89,14 @@ def _make_backend(
     """Return the backend that *hello* asks for; only its code is loaded."""
     match hello:
         case {"driver": "dcmi", "config": dict(config)}:
-            from ascend_agent.driver.dcmi.backend import DcmiBackend  # noqa: PLC0415
+            from ascend_agent.driver.dcmi.backend import DcmiBackend  # noqa: PLC0415 -- see above
 
             vendor = DcmiBackend(config, emit)
             return vendor, vendor.decode
         case {"driver": "simulated", "config": dict(config)}:
-            from ascend_agent.driver.simulated.backend import SimulatedBackend  # noqa: PLC0415
+            from ascend_agent.driver.simulated import backend  # noqa: PLC0415 -- see above
 
-            simulated = SimulatedBackend(config, emit)
+            simulated = backend.SimulatedBackend(config, emit)
             return simulated, simulated.decode
         case _:
             raise ValueError(f"no driver of ours: {hello}")

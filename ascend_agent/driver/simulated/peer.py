@@ -96,7 +96,8 @@ class LoopWorker(asyncio.Protocol):
         """Answer the calls of a lane in order, up to one that hangs."""
         while lane:
             op, args = lane[0]["op"], lane[0]["args"]
-            assert isinstance(op, str) and isinstance(args, list)  # noqa: S101, PT018
+            assert isinstance(op, str)  # noqa: S101 -- the agent's own frame
+            assert isinstance(args, list)  # noqa: S101 -- the agent's own frame
             answer = self._perform(op, tuple(args))
             if isinstance(answer, int):
                 self._at(answer, lambda: self._serve(lane))
