@@ -16,6 +16,7 @@ from ascend_agent.driver.dcmi.codes import INVALID_ANSWER, NOT_READY
 from ascend_agent.driver.process import DriverWorker
 from ascend_agent.model.fault import FaultCode
 from ascend_agent.model.health import HealthAnswer
+from ascend_agent.model.ids import PhyId
 from ascend_agent.model.npu import NpuAddress
 
 _NO_DEVICE = 0xFFFFFFFF
@@ -39,14 +40,17 @@ def _parse_health(fields: Mapping[str, object], *, where: str) -> HealthAnswer:
     codes_rc, health_rc = answer.number("codes_rc"), answer.number("health_rc")
     codes = _parse_codes(answer) if codes_rc == 0 else None
     health = answer.number("health") if health_rc == 0 else None
+    whose = answer.number_or_none("phy")
+    phy = None if whose is None else PhyId(whose)
     if health_rc == NOT_READY or health == _NO_DEVICE:
-        return HealthAnswer(health=None, lost=True, codes=codes, rc=health_rc or NOT_READY)
+        rc = health_rc or NOT_READY
+        return HealthAnswer(health=None, lost=True, codes=codes, rc=rc, phy=phy)
     if health is not None and not 0 <= health <= _CRITICAL:
         # The driver presets 4, "unknown": it could not read its own chip. That query has failed.
         health, health_rc = None, INVALID_ANSWER
     if health is None and codes is None:
         raise driver_error(health_rc, call="health", where=where, detail=f"codes: {codes_rc}")
-    return HealthAnswer(health=health, lost=False, codes=codes, rc=codes_rc or health_rc)
+    return HealthAnswer(health=health, lost=False, codes=codes, rc=codes_rc or health_rc, phy=phy)
 
 
 def _parse_codes(answer: Reply) -> frozenset[FaultCode]:

@@ -132,7 +132,8 @@ def learn(condition: Condition, reading: HealthReading, catalog: Catalog) -> Con
     """Return the condition after *reading*.
 
     An answer that lacks one of its two halves counts as a failed round, yet the other half is
-    taken over. A failed round, and one that found no driver, leave what was known.
+    taken over. A failed round leaves what was known, and so does one that found no driver, or
+    another NPU in the place of this one.
     """
     outcome = reading.outcome
     if isinstance(outcome, HealthAnswer):

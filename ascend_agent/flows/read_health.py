@@ -146,6 +146,10 @@ class ReadHealth:
             outcome, detail = ReadingFailure.DRIVER_DOWN, str(error)
         except DriverError as error:
             outcome, detail = ReadingFailure.FAILED, str(error)
+        if isinstance(outcome, HealthAnswer) and outcome.phy not in {None, phy}:
+            # The library was initialised anew, and the inventory has not followed yet.
+            detail = f"NPU {outcome.phy} answered"
+            outcome = ReadingFailure.MOVED
         reading = HealthReading(
             npu=phy,
             asked_after=asked_after,

@@ -15,6 +15,7 @@ class ReadingFailure(Enum):
     UNRESPONSIVE = "unresponsive"  # the lane missed its deadline and is parked
     FAILED = "failed"  # the driver answered with an error other than -8012
     DRIVER_DOWN = "driver-down"  # no worker to ask
+    MOVED = "moved"  # another NPU answers under this address by now
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,12 +25,14 @@ class HealthAnswer:
     ``health``: 0 normal, 1 minor, 2 major, 3 critical alarm; None where that query failed.
     ``lost``: the query answered -8012, or the value was 0xFFFFFFFF. ``codes`` None: the code
     query failed, the codes known so far stay. ``rc`` is the first failing return code or 0.
+    ``phy`` is whose answer this is, where the address is an index that may have moved (API v2).
     """
 
     health: int | None
     lost: bool
     codes: frozenset[FaultCode] | None
     rc: int = 0
+    phy: PhyId | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """HealthReader: health value and standing codes, and the signature of a lost chip."""
 
-from ascend_agent.model.health import HealthAnswer
+from ascend_agent.model.npu import DriverApi
 from tests.contract.drivers import Driver, patient
 from tests.contract.steps import CardBack, CardLost, Fault, Pulse, Recovery
 
@@ -25,7 +25,8 @@ async def test_a_new_node_is_healthy(scripted: Driver) -> None:
         for identity in (await node.identities()).values():
             answer = await node.health.read_health(identity.address)
 
-            assert answer == HealthAnswer(health=0, lost=False, codes=frozenset())
+            assert (answer.health, answer.lost, answer.rc) == (0, False, 0)
+            assert answer.codes == frozenset()
 
 
 @patient
@@ -76,6 +77,23 @@ async def test_a_lost_chip_answers_as_lost_until_it_is_back(scripted: Driver) ->
         await node.happen()
         back = await node.health.read_health(first)
 
-        assert lost == HealthAnswer(health=None, lost=True, codes=None, rc=-8012)
+        assert (lost.health, lost.lost, lost.codes, lost.rc) == (None, True, None, -8012)
         assert not beside.lost
         assert (back.lost, back.health) == (False, 0)
+
+
+@patient
+async def test_an_address_that_may_move_tells_whose_answer_it_gave(scripted: Driver) -> None:
+    """API v2 knows no other address than an index, and what is behind a lost card moves up."""
+    async with scripted.open(CardLost(card=0)) as node:
+        before = await node.identities()
+        indexed = node.state.api is DriverApi.V2
+        await node.happen()
+        after = await node.identities(reinitialise=True)
+        for identity in after.values():
+            answer = await node.health.read_health(identity.address)
+            assert answer.phy == (identity.phy if indexed else None)
+
+        old = await node.health.read_health(before[2].address)
+
+        assert old.phy == (3 if indexed else None)

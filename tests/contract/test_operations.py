@@ -37,6 +37,7 @@ FIELDS: dict[str, dict[str, tuple[type, ...]]] = {
         "health": (int,),
         "codes_rc": (int,),
         "codes": (list,),
+        "phy": OPTIONAL_NUMBER,
     },
     "usage": {
         "memory_mib": OPTIONAL_NUMBER,

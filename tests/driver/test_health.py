@@ -6,6 +6,7 @@ from ascend_agent.driver.health import DriverHealth
 from ascend_agent.errors import DriverError, NpuLostError
 from ascend_agent.model.fault import FaultCode
 from ascend_agent.model.health import HealthAnswer
+from ascend_agent.model.ids import PhyId
 from tests.driver.readers import ADDRESS, answering, ask
 
 _CODE = FaultCode(0x80E01801)
@@ -46,6 +47,11 @@ async def test_the_chip_is_asked_by_its_address_on_its_lane() -> None:
             HealthAnswer(health=None, lost=True, codes=frozenset(), rc=-8012),
         ),
         ({"codes_rc": -8005}, HealthAnswer(health=0, lost=False, codes=None, rc=-8005)),
+        ({"phy": 6}, HealthAnswer(health=0, lost=False, codes=frozenset(), phy=PhyId(6))),
+        (
+            {"phy": 0, "health_rc": -8012, "codes_rc": -8005},
+            HealthAnswer(health=None, lost=True, codes=None, rc=-8012, phy=PhyId(0)),
+        ),
         (
             {"health_rc": -8009},
             HealthAnswer(health=None, lost=False, codes=frozenset(), rc=-8009),
@@ -66,6 +72,8 @@ async def test_the_chip_is_asked_by_its_address_on_its_lane() -> None:
         "lost, codes readable",
         "no such device",
         "codes unreadable",
+        "told whose",
+        "lost, told whose",
         "health unreadable",
         "health unknown to the driver",
         "health off the scale",

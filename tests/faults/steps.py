@@ -19,6 +19,7 @@ UNKNOWN = FaultCode(0xDEADBEEF)
 UNRESPONSIVE = ReadingFailure.UNRESPONSIVE
 FAILED = ReadingFailure.FAILED
 DRIVER_DOWN = ReadingFailure.DRIVER_DOWN
+MOVED = ReadingFailure.MOVED
 
 
 def _event(

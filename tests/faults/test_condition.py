@@ -14,6 +14,7 @@ from ascend_agent.model.ids import PhyId
 from tests.faults.steps import (
     DRIVER_DOWN,
     FAILED,
+    MOVED,
     RESET,
     RESTART,
     UNRESPONSIVE,
@@ -169,6 +170,7 @@ SILENT = UnhealthyReason.DRIVER_UNRESPONSIVE
             id="failed rounds not in a row",
         ),
         pytest.param([reading(DRIVER_DOWN)] * 9, (), [], id="no driver to ask is no failed round"),
+        pytest.param([reading(MOVED)] * 9, (), [], id="another NPU's answer is no failed round"),
         pytest.param(
             [partial(health=0)] * 3, (SILENT,), [], id="three rounds without the list of codes"
         ),

@@ -33,6 +33,7 @@ class _Health:
     codes: dict[int, frozenset[FaultCode]] = field(default_factory=dict)
     raises: Exception | None = None
     alarm: bool = False
+    whose: PhyId | None = None
     asked: list[tuple[int, float]] = field(default_factory=list)
 
     async def read_health(self, address: NpuAddress) -> HealthAnswer:
@@ -40,7 +41,8 @@ class _Health:
         if self.raises:
             raise self.raises
         codes = self.codes.get(address.lane, frozenset())
-        return HealthAnswer(health=3 if codes or self.alarm else 0, lost=False, codes=codes)
+        health = 3 if codes or self.alarm else 0
+        return HealthAnswer(health=health, lost=False, codes=codes, phy=self.whose)
 
     def times(self, lane: int) -> list[float]:
         return [at for asked, at in self.asked if asked == lane]
@@ -188,6 +190,25 @@ async def test_failures_are_published_as_what_they_are() -> None:
         async with running(scene.flow.run):
             (reading,) = readings.drain()
         assert (reading.outcome, reading.detail) == (expected, str(raised))
+
+
+async def test_what_another_npu_answered_is_no_reading_of_this_one() -> None:
+    """API v2: until the inventory has followed a new init, an index may be another NPU's."""
+    scene = _scene()
+    readings = scene.bus.readings.subscribe()
+    scene.health.codes[0] = frozenset({CODE})
+    scene.health.whose = PhyId(1)
+
+    async with running(scene.flow.run):
+        await settle()
+    scene.health.whose = PhyId(0)
+    async with running(scene.flow.run):
+        await settle()
+
+    first, second = readings.drain()
+    assert (first.outcome, first.detail) == (ReadingFailure.MOVED, "NPU 1 answered")
+    assert isinstance(second.outcome, HealthAnswer)
+    assert second.outcome.codes == frozenset({CODE})
 
 
 async def test_a_reading_says_after_which_event_it_was_asked() -> None:

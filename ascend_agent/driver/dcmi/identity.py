@@ -19,10 +19,7 @@ _TEXT_BYTES = 256
 def read_identity(session: Session, chip: Chip) -> Result:
     """Return the identity of *chip*; facts it does not tell are None and named in unavailable."""
     logic = chip[2]
-    phy = ctypes.c_uint(_INVALID)
-    rc = session.call("physical_id", logic, ctypes.byref(phy))
-    if rc == codes.OK and not is_plausible(phy.value):
-        rc = codes.INVALID_ANSWER
+    rc, phy = read_physical_id(session, logic)
     if rc != codes.OK:
         return {"rc": rc, "call": session.name("physical_id")}
     facts = _read_chip_info(session, chip)
@@ -31,7 +28,16 @@ def read_identity(session: Session, chip: Chip) -> Result:
     missing: dict[str, int] = {}
     for read in (_board, _mainboard, _product, _die, _bus, _memory, _affinity):
         facts |= read(session, chip, missing)
-    return {**facts, "phy": phy.value, "logic": logic, "unavailable": missing}
+    return {**facts, "phy": phy, "logic": logic, "unavailable": missing}
+
+
+def read_physical_id(session: Session, logic: int) -> tuple[int, int]:
+    """Return the code and the physical id of a logic id."""
+    phy = ctypes.c_uint(_INVALID)
+    rc = session.call("physical_id", logic, ctypes.byref(phy))
+    if rc == codes.OK and not is_plausible(phy.value):
+        rc = codes.INVALID_ANSWER
+    return rc, phy.value
 
 
 def is_plausible(value: int) -> bool:

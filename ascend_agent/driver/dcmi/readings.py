@@ -8,7 +8,7 @@ Source: DCMI API, health, error codes, utilisation, processes.
 import ctypes
 
 from ascend_agent.driver.dcmi import abi, codes
-from ascend_agent.driver.dcmi.identity import read_memory
+from ascend_agent.driver.dcmi.identity import read_memory, read_physical_id
 from ascend_agent.driver.dcmi.library import structure
 from ascend_agent.driver.dcmi.session import Chip, Result, Session
 
@@ -24,6 +24,7 @@ def read_health(session: Session, chip: Chip) -> Result:
     """Return health value and standing codes with a return code each; both are always asked.
 
     A lost chip shows in the health query's code alone, even where the code query fails too.
+    ``phy`` tells whose answer it is where the address does not.
     """
     count, standing = ctypes.c_int(), (ctypes.c_uint * _MOST_CODES)()
     codes_rc = session.ask_always("fault_codes", chip, ctypes.byref(count), standing, _MOST_CODES)
@@ -39,7 +40,19 @@ def read_health(session: Session, chip: Chip) -> Result:
         "health": health.value if health_rc == codes.OK else None,
         "codes_rc": codes_rc,
         "codes": [code for code in counted if code],
+        "phy": _whose(session, chip),
     }
+
+
+def _whose(session: Session, chip: Chip) -> int | None:
+    """Return the physical id behind an address that may have moved; None where it can't, or fails.
+
+    No init can run between this and the queries beside it: they are one operation of a lane.
+    """
+    if not session.generation.moves:
+        return None
+    rc, phy = read_physical_id(session, chip[2])
+    return phy if rc == codes.OK else None
 
 
 def read_usage(session: Session, chip: Chip) -> Result:

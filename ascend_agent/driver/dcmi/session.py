@@ -29,6 +29,8 @@ class Generation(ABC):
     calls: dict[str, str]
     required: tuple[str, ...]
     die_type: int
+    moves: bool
+    """Whether a chip's address may become another chip's when the driver enumerates anew."""
     every_chip: tuple[int, ...]
     """Address that means all chips in a subscription."""
 

@@ -23,6 +23,7 @@ class V1(Generation):
     api = "v1"
     init = "dcmi_init"
     die_type = abi.ENUMS["dcmi_die_type"]["VDIE"]
+    moves = False
     every_chip = (-1, -1)
     calls = {  # noqa: RUF012 -- a table, never changed
         "dcmi_version": "dcmi_get_dcmi_version",

@@ -26,6 +26,7 @@ class V2(Generation):
     init = "dcmiv2_init"
     # The only kind of die id this generation serves; the other one answers -8255.
     die_type = abi.ENUMS["dcmi_die_type"]["DDIE"]
+    moves = True
     every_chip = (-1,)
     calls = {  # noqa: RUF012 -- a table, never changed
         "dcmi_version": "dcmiv2_get_dcmi_version",

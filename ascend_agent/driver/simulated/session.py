@@ -150,11 +150,13 @@ class Session:
         return next((npu for npu in listed if (npu.card, npu.slot) == (card, slot)), None)
 
     def _health(self, npu: SimulatedNpu, now_ms: int) -> Answer:
+        whose = npu.phy if self._preset.api == "v2" else None
         if not self.node.present(npu.card, now_ms):
             lost = {"health_rc": _LOST, "health": 0, "codes_rc": _INNER, "codes": []}
-            return {"rc": _OK, **lost}
+            return {"rc": _OK, "phy": whose, **lost}
         return {
             "rc": _OK,
+            "phy": whose,
             "health_rc": _OK,
             "health": self.node.health(npu.phy, now_ms),
             "codes_rc": _OK,

@@ -26,7 +26,17 @@ def test_a_well_chip_has_no_codes(make_node: MakeNode, preset: str, chip: Chip) 
         "health": 0,
         "codes_rc": 0,
         "codes": [],
+        "phy": chip[2] if chip[0] < 0 else None,
     }
+
+
+def test_a_reading_counts_though_its_chip_does_not_say_which_it_is(make_node: MakeNode) -> None:
+    node = make_node("preset 950")
+    node.host.answer("dcmiv2_get_chip_phy_id_by_dev_id", -8009)
+
+    answer = node.backend.health(-1, -1, 0)
+
+    assert (answer["health_rc"], answer["phy"]) == (0, None)
 
 
 @BOTH

@@ -72,6 +72,7 @@ def test_a_lost_card_keeps_its_place_until_the_next_init_and_then_shifts_the_oth
         "health": 0,
         "codes_rc": -8005,
         "codes": [],
+        "phy": None,
     }
     assert session.answer("identity", (1, 0, 2), 10_000)["rc"] == -8012
     assert len(_chips(session.answer("enumerate", (0,), 11_000))) == 6
@@ -95,7 +96,7 @@ def test_a_card_back_before_anyone_initialised_answers_again() -> None:
 def test_health_and_codes_follow_the_scenario() -> None:
     session = _opened({"at_s": 4, "npu": 3, "fault": _CODE})
 
-    healthy = {"rc": 0, "health_rc": 0, "health": 0, "codes_rc": 0, "codes": []}
+    healthy = {"rc": 0, "health_rc": 0, "health": 0, "codes_rc": 0, "codes": [], "phy": None}
     assert _health(session, (1, 1, 3), 3_999) == healthy
     assert _health(session, (1, 1, 3), 4_000) == {**healthy, "health": 2, "codes": [_CODE]}
     assert _health(session, (1, 0, 2), 4_000) == healthy
