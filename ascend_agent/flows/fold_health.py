@@ -57,6 +57,7 @@ class FoldHealth:
                 self._seen[index] = level.version
                 ledger = ledger.apply(level.value, now)
         # Faults before readings: a reading yields to the events that came after it was asked for.
+        # Who lags asks for nothing: every NPU is read again within a period, whatever was lost.
         try:
             for notice in self._faults.drain():
                 ledger = ledger.apply(notice, now)
