@@ -1,12 +1,12 @@
 """From what each chip says of itself to the node's inventory; pure, used by ``refresh_devices``.
 
-Decides what happens to NPUs that can't be read now: once known they stay, with their last
-identity (HL-3); never seen they are named, not offered.
+Decides what happens to NPUs that can't be read now, or not well enough to be recognised: once
+known they stay, with their last identity (HL-3); never seen they are named, not offered.
 """
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ascend_agent.model.chip import ChipSpec
 from ascend_agent.model.ids import NumaNode, PhyId
@@ -42,27 +42,27 @@ def plan_inventory(
     The generation is left at 0: who publishes counts.
     """
     read = {identity.phy: identity for identity in survey.identities}
-    kept = {phy: npu for phy, npu in known.items() if phy not in read}
-    specs = {phy: identify(identity.chip) for phy, identity in read.items()}
-    sizes = Counter(spec.generation for spec in specs.values() if spec is not None)
+    specs = {phy: spec for phy, it in read.items() if (spec := identify(it.chip)) is not None}
+    kept = {phy: npu for phy, npu in known.items() if phy not in specs}
+    sizes = Counter(spec.generation for spec in specs.values())
     sizes.update(npu.generation for npu in kept.values())
-    npus = [_still_known(npu, survey.unread) for npu in kept.values()]
-    unknown = []
-    for phy, identity in read.items():
-        spec = specs[phy]
-        if spec is None:
-            unknown.append(UnknownChip(phy=phy, chip=identity.chip))
-            continue
-        npus.append(
-            Npu(
-                phy=phy,
-                identity=identity,
-                address=identity.address,
-                generation=spec.generation,
-                numa=place(identity),
-                link_group=spec.link_group(identity, sizes[spec.generation]),
-            )
+    npus = [_still_known(npu, read.get(phy), survey.unread) for phy, npu in kept.items()]
+    npus += [
+        Npu(
+            phy=phy,
+            identity=read[phy],
+            address=read[phy].address,
+            generation=spec.generation,
+            numa=place(read[phy]),
+            link_group=spec.link_group(read[phy], sizes[spec.generation]),
         )
+        for phy, spec in specs.items()
+    ]
+    unknown = [
+        UnknownChip(phy=phy, chip=identity.chip)
+        for phy, identity in read.items()
+        if phy not in specs and phy not in known
+    ]
     claimed = {npu.address for npu in npus}
     return Inventory(
         generation=0,
@@ -73,17 +73,15 @@ def plan_inventory(
     )
 
 
-def _still_known(npu: Npu, unread: Sequence[UnreadCard]) -> Npu:
-    """Return *npu* with the address under which it is listed but silent, or with none."""
+def _still_known(npu: Npu, read: NpuIdentity | None, unread: Sequence[UnreadCard]) -> Npu:
+    """Return *npu* with the address under which it is listed, or with none.
+
+    It may be silent there, or tell too little: an A3 is told from nothing but its board's id.
+    """
+    if read is not None:
+        return replace(npu, address=read.address)
     address = next((card.address for card in unread if _same_place(card.address, npu)), None)
-    return Npu(
-        phy=npu.phy,
-        identity=npu.identity,
-        address=address,
-        generation=npu.generation,
-        numa=npu.numa,
-        link_group=npu.link_group,
-    )
+    return replace(npu, address=address)
 
 
 def _same_place(address: NpuAddress, npu: Npu) -> bool:

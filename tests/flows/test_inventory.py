@@ -94,6 +94,21 @@ def test_an_unknown_chip_is_set_aside() -> None:
     assert [(c.phy, c.chip.chip_name) for c in found.unknown] == [(1, "Nonesuch")]
 
 
+def test_a_known_npu_that_tells_too_little_stays_what_it_was() -> None:
+    """HL-3: one failed query of a board's id must not take an A3 from the kubelet's list."""
+    a3 = dataclasses.replace(CHIP, chip_name="Ascend910", board_id=0xB0)
+    first = _plan(Survey(enumeration=enumeration(0), identities=(identity(0, chip=a3),), unread=()))
+    vague = identity(0, at=address(0, logic=7), chip=dataclasses.replace(a3, board_id=None))
+
+    again = _plan(
+        Survey(enumeration=enumeration(0), identities=(vague,), unread=()),
+        known={npu.phy: npu for npu in first.npus},
+    )
+
+    assert again.unknown == ()
+    assert again.npus == (dataclasses.replace(first.npus[0], address=vague.address),)
+
+
 def test_a_ring_keeps_its_number_while_a_member_is_silent() -> None:
     """Sixteen NPUs are one ring of sixteen, also while one of them can't be read."""
     known = {PhyId(phy): npu(phy) for phy in range(16)}
