@@ -39,6 +39,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _perform(arguments: Arguments, environment: Mapping[str, str]) -> int:
     if arguments.command is Command.VERSION:
+        if arguments.problems:
+            raise ConfigError("\n".join(arguments.problems))
         return _print_version()
     from ascend_agent.cli import commands  # noqa: PLC0415 -- brings the settings' models
     from ascend_agent.cli.compose import compose  # noqa: PLC0415 -- the same

@@ -87,6 +87,7 @@ def test_help_is_no_failure(argv: list[str]) -> None:
         ([], {}, "no command; say one of run, sim, devices, version"),
         (["fly"], {}, "invalid choice: 'fly'"),
         (["run", "--bogus"], {}, "--bogus is no option of run"),
+        (["version", "--bogus"], {}, "--bogus is no option of version"),
         (["run", "--shares=200"], {}, "--shares: '200' is too large; give 100 or less"),
         (["run"], {"ASCEND_AGENT_SHARES": "x"}, "ASCEND_AGENT_SHARES: 'x' is no whole number"),
         (["run", "-volcanoType=true"], {}, "the Volcano dialect, which is not built yet"),
