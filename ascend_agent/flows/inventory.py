@@ -70,6 +70,7 @@ def plan_inventory(
         unread=tuple(card for card in survey.unread if card.address not in claimed),
         unknown=tuple(sorted(unknown, key=lambda chip: chip.phy)),
         lost_cards=survey.enumeration.lost_cards,
+        unreadable=survey.enumeration.unreadable,
     )
 
 

@@ -167,7 +167,7 @@ class RefreshDevices:
         self._note_incomplete(
             incomplete=not planned.npus
             or planned.lost_cards > 0
-            or bool(enumeration.unreadable)
+            or bool(planned.unreadable)
             or any(npu.address is None for npu in planned.npus)
             or bool(self._lost)
         )
@@ -235,26 +235,36 @@ class RefreshDevices:
         self._trouble = trouble
 
     def _log_changes(self, new: Inventory) -> None:
-        old = self._inventory
-        before = {npu.phy: npu for npu in old.npus} if old else {}
-        for npu in new.npus:
-            facts = {"npu": npu.phy, "chip": npu.identity.chip.chip_name, "die": npu.identity.die}
-            last = before.get(npu.phy)
-            if last is None:
-                log.info("npu found", extra=facts)
-            elif npu.address is None and last.address is not None:
-                log.warning("npu no longer listed by the driver", extra=facts)
-            elif npu.address is not None and last.address is None:
-                log.info("npu listed again", extra=facts)
-        for chip in set(new.unknown) - set(old.unknown if old else ()):
-            log.warning("chip not recognised", extra={"npu": chip.phy, "chip": chip.chip.chip_name})
-        reasons = {card.reason for card in old.unread} if old else set()
-        for card in new.unread:
-            if card.reason not in reasons and card.reason != _NOT_YET:
-                log.warning(
-                    "card not readable", extra={"lane": card.address.lane, "why": card.reason}
-                )
-        if new.lost_cards > (old.lost_cards if old else 0):
-            log.warning("cards missing", extra={"missed": new.lost_cards})
-        if not new.npus and (old is None or old.npus):
+        old = self._inventory or Inventory(
+            generation=0, npus=(), unread=(), unknown=(), lost_cards=0
+        )
+        _log_npus(old, new)
+        _log_cards(old, new)
+        if not new.npus and (self._inventory is None or old.npus):
             log.warning("no npu found", extra={"unknown": len(new.unknown)})
+
+
+def _log_npus(old: Inventory, new: Inventory) -> None:
+    before = {npu.phy: npu for npu in old.npus}
+    for npu in new.npus:
+        facts = {"npu": npu.phy, "chip": npu.identity.chip.chip_name, "die": npu.identity.die}
+        last = before.get(npu.phy)
+        if last is None:
+            log.info("npu found", extra=facts)
+        elif npu.address is None and last.address is not None:
+            log.warning("npu no longer listed by the driver", extra=facts)
+        elif npu.address is not None and last.address is None:
+            log.info("npu listed again", extra=facts)
+
+
+def _log_cards(old: Inventory, new: Inventory) -> None:
+    for chip in set(new.unknown) - set(old.unknown):
+        log.warning("chip not recognised", extra={"npu": chip.phy, "chip": chip.chip.chip_name})
+    reasons = {card.reason for card in old.unread}
+    for card in new.unread:
+        if card.reason not in reasons and card.reason != _NOT_YET:
+            log.warning("card not readable", extra={"lane": card.address.lane, "why": card.reason})
+    for place, call, rc in set(new.unreadable) - set(old.unreadable):
+        log.warning("card not listed", extra={"lane": place, "call": call, "rc": rc})
+    if new.lost_cards > old.lost_cards:
+        log.warning("cards missing", extra={"missed": new.lost_cards})

@@ -89,6 +89,10 @@ class StatusReport:
             "npus": [self._npu(npu) for npu in view.npus] if view else [],
             "cards": {
                 "lost": inventory.lost_cards if inventory else 0,
+                "unreadable": [
+                    {"card": card, "call": call, "rc": rc}
+                    for card, call, rc in (inventory.unreadable if inventory else ())
+                ],
                 "unread": [
                     {"lane": card.address.lane, "why": card.reason}
                     for card in (inventory.unread if inventory else ())

@@ -116,7 +116,7 @@ class UnknownChip:
 class Inventory:
     """The NPUs of this node, ordered by physical id, and what keeps others out.
 
-    ``generation`` counts publications. ``lost_cards`` as in ``Enumeration``.
+    ``generation`` counts publications. ``lost_cards`` and ``unreadable`` as in ``Enumeration``.
     """
 
     generation: int
@@ -124,6 +124,7 @@ class Inventory:
     unread: tuple[UnreadCard, ...]
     unknown: tuple[UnknownChip, ...]
     lost_cards: int
+    unreadable: tuple[tuple[CardId, str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

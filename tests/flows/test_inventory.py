@@ -33,8 +33,13 @@ def test_npus_are_ordered_by_physical_id_and_placed() -> None:
 def test_lost_cards_and_silent_strangers_are_named() -> None:
     stranger = UnreadCard(address=address(5), reason="no answer")
 
-    found = _plan(_survey(0, unread=(stranger,), lost=2))
+    survey = _survey(0, unread=(stranger,), lost=2)
+    broken = ((CardId(6), "dcmi_get_device_num_in_card", -8005),)
+    listed = dataclasses.replace(survey.enumeration, unreadable=broken)
 
+    found = _plan(dataclasses.replace(survey, enumeration=listed))
+
+    assert found.unreadable == broken
     assert found.unread == (stranger,)
     assert found.lost_cards == 2
     assert [n.phy for n in found.npus] == [0]

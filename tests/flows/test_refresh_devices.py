@@ -4,6 +4,7 @@ import asyncio
 import dataclasses
 from dataclasses import dataclass, field
 
+import pytest
 from looptime import LoopTimeProxy
 
 from ascend_agent import chips
@@ -12,7 +13,7 @@ from ascend_agent.errors import DriverError, NpuUnresponsiveError
 from ascend_agent.flows.refresh_devices import RefreshDevices, RefreshPeriods
 from ascend_agent.model.fault import Resync
 from ascend_agent.model.health import HealthAnswer, HealthReading
-from ascend_agent.model.ids import Millis, PhyId
+from ascend_agent.model.ids import CardId, Millis, PhyId
 from ascend_agent.model.npu import (
     DriverPhase,
     DriverState,
@@ -145,6 +146,23 @@ async def test_zero_chips_at_first_and_chips_later() -> None:
         assert _value(bus).npus == ()
         await asyncio.sleep(6.1)
         assert [npu.phy for npu in _value(bus).npus] == [0]
+
+
+async def test_a_card_that_can_not_be_listed_is_told_once_and_sought(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """HL-3: the others are offered; it was only shown by `ascend-agent devices`."""
+    bus = Bus([])
+    broken = dataclasses.replace(enumeration(0), unreadable=((CardId(1), "count", -8005),))
+    reader = _Reader([broken, broken, enumeration(0, 1)])
+
+    async with running(_flow(bus, reader).run):
+        assert _value(bus).unreadable == broken.unreadable
+        await asyncio.sleep(6.1)
+        assert [npu.phy for npu in _value(bus).npus] == [0, 1]
+
+    told = [vars(r) for r in caplog.records if r.getMessage() == "card not listed"]
+    assert [(r["lane"], r["call"], r["rc"]) for r in told] == [(1, "count", -8005)]
 
 
 async def test_a_list_that_fails_is_asked_for_again() -> None:
