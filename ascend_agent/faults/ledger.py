@@ -157,7 +157,12 @@ def _apply_driver(ledger: Ledger, driver: DriverState, now: Millis) -> Ledger:
     if driver.phase is DriverPhase.READY:
         if not running:
             return ledger
-        return _judged_anew(replace(ledger, driver_due_at_ms=None, driver_gone=False), now)
+        conditions = ledger.conditions
+        if ledger.driver_gone:
+            # Nobody has looked for so long that what was known then is no ground to offer an NPU.
+            conditions = {phy: replace(it, answered=False) for phy, it in conditions.items()}
+        ledger = replace(ledger, conditions=conditions, driver_due_at_ms=None, driver_gone=False)
+        return _judged_anew(ledger, now)
     if running:
         return ledger
     return replace(ledger, driver_due_at_ms=Millis(now + ledger.rules.driver_grace_ms))

@@ -256,7 +256,16 @@ def test_npus_keep_their_state_for_the_grace_without_a_driver() -> None:
     assert shown(ledger).since_ms == 80_000
     assert ledger.wake_at_ms is None
     assert ledger.apply(UNAVAILABLE, Millis(90_000)) is ledger
-    assert shown(ledger.apply(READY, Millis(95_000))).healthy
+
+
+def test_after_a_long_outage_an_npu_is_offered_once_it_has_answered() -> None:
+    """What was known before says nothing: the outage may have been this very card's doing."""
+    ledger = healthy(0).apply(UNAVAILABLE, Millis(50_000)).advance(Millis(80_000))
+    back = ledger.apply(READY, Millis(95_000))
+
+    assert shown(back).reasons == (UnhealthyReason.NOT_READ,)
+    assert not shown(fold(back, [reading(FAILED)])).healthy
+    assert shown(fold(back, [answer()])).healthy
 
 
 def test_a_driver_back_in_time_changes_nothing() -> None:
