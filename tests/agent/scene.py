@@ -50,6 +50,11 @@ def footprint(pid: int) -> Footprint:
     )
 
 
+def alive(pid: int) -> bool:
+    """Return whether there is a process of that number."""
+    return Path(f"/proc/{pid}").exists()
+
+
 class AgentProcess:
     """``ascend-agent run`` as an operator sees it: a process, its log, its pages."""
 
@@ -157,6 +162,16 @@ class Node:
         (pid,) = self.host.processes()
         return pid
 
+    async def in_library(self, calls: int = 1) -> None:
+        """Wait until that many calls are inside the library, all processes together."""
+        await _come_true(
+            lambda: sum(each["in_flight"] for each in self.host.statistics().values()) >= calls
+        )
+
+    async def traced(self, symbol: str, times: int) -> None:
+        """Wait until *symbol* was called that often since the host's ``trace on``."""
+        await _come_true(lambda: sum(call.symbol == symbol for call in self.host.trace()) >= times)
+
     def command(self, *options: str, unsafe: bool = True) -> list[str]:
         """Return the agent's command line on this node."""
         return [
@@ -164,7 +179,7 @@ class Node:
             "--library", str(self.library), *(["--allow-unsafe-library"] if unsafe else []),
             "--device-plugin-dir", str(self.plugins), "--kubelet-dir", str(self.home),
             "--run-dir", str(self.home / "run"), "--cdi-dir", str(self.home / "cdi"),
-            "--http", "127.0.0.1:0", "--inject", "runtime", *options,
+            "--http", "127.0.0.1:0", *options,
         ]  # fmt: skip
 
     @asynccontextmanager
@@ -175,7 +190,11 @@ class Node:
         """
         process = await asyncio.create_subprocess_exec(
             *self.command(*options, unsafe=unsafe),
-            env={"PATH": os.defpath, **self.host.environment},
+            env={
+                "PATH": os.defpath,
+                "ASCEND_DOCKER_RUNTIME": "True",  # so NPUs get in by environment unless told else
+                **self.host.environment,
+            },
             stdin=DEVNULL,
             stdout=PIPE,
             limit=_LINE_BYTES,
@@ -209,6 +228,14 @@ class Node:
         self.kubelet.forget()
         await self.kubelet.do("serve", **how)
         return await self.kubelet.event("list")
+
+
+async def _come_true(true: Callable[[], bool]) -> None:
+    async with asyncio.timeout(_PATIENCE_S):
+        while True:
+            if true():
+                return
+            await asyncio.sleep(_LOOK_AGAIN_S)
 
 
 @contextmanager

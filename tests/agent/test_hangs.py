@@ -103,11 +103,11 @@ async def test_a_library_that_hangs_as_it_looks_for_cards_anew_still_tells_of_fa
     fake_dcmi: Path,
 ) -> None:
     """A lost card makes it look anew; no other call may run beside that, but callbacks come."""
-    async with node(fake_dcmi, "preset 910B3 4") as there, there.serving(*QUICK) as agent:
+    async with node(fake_dcmi, "preset 910B3 4") as there, there.serving(*QUICK):
         there.host.hang("dcmi_init")
         there.host.drop(1)
         await there.kubelet.event("list", unhealthy=["Ascend910-1"])
-        await agent.until(lambda _: any(s["in_flight"] for s in there.host.statistics().values()))
+        await there.in_library()
         there.host.inject(3, FAULT)
         during = await there.kubelet.event("list")
         there.host.recover(3, FAULT)

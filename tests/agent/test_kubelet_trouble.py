@@ -1,5 +1,8 @@
 """What kubelets do to a plugin: restarts, lost sockets and streams, odd and excessive calls."""
 
+import asyncio
+import gc
+import logging
 import shutil
 import socket
 from pathlib import Path
@@ -7,13 +10,17 @@ from pathlib import Path
 import pytest
 
 from tests.agent.scene import FAULT, footprint, node, served
+from tests.agent.stage import staged
 from tests.peer.client import PeerError, peer_kubelet
 
 pytestmark = pytest.mark.peer
 
+log = logging.getLogger(__name__)  # the numbers: --log-cli-level=info
+
 ENDPOINT = "Ascend910.sock"
 ALLOCATE = "/v1beta1.DevicePlugin/Allocate"
 GROWTH_MIB = 8.0
+MOST_NEW_OBJECTS = 400  # two for each restart would show
 FOUR = "preset 910B3 4"
 
 
@@ -32,11 +39,39 @@ async def test_two_hundred_restarts_leave_nothing_behind(fake_dcmi: Path) -> Non
 
         await agent.until(lambda now: served(now)["streams"] == 1)
         after, worker_after = footprint(agent.pid), footprint(worker)
-        print(before, after, worker_before, worker_after)
+        log.info("agent: %s, then %s", before, after)
+        log.info("worker: %s, then %s", worker_before, worker_after)
         assert (after.descriptors, after.threads) == (before.descriptors, before.threads)
         assert after.rss_mib - before.rss_mib < GROWTH_MIB
         assert worker_after.descriptors == worker_before.descriptors
         assert worker_after.rss_mib - worker_before.rss_mib < GROWTH_MIB
+
+
+async def test_two_hundred_restarts_leave_no_task_and_no_object_behind() -> None:
+    """What only shows from within, so here the agent runs in the test's own process."""
+    async with staged() as stage:
+        stage.plugins.mkdir()
+        async with peer_kubelet(stage.plugins) as kubelet, stage.agent() as agent:
+            await kubelet.do("serve")
+            await kubelet.event("list")
+
+            async def restarts(times: int) -> tuple[int, int]:
+                for _ in range(times):
+                    await kubelet.do("stop")
+                    kubelet.forget()
+                    await kubelet.do("serve")
+                    assert (await kubelet.event("list"))["healthy"] == 8
+                gc.collect()
+                return len(asyncio.all_tasks()), len(gc.get_objects())
+
+            tasks, objects = await restarts(20)
+            after, objects_after = await restarts(200)
+
+            log.info("tasks: %s, then %s", tasks, after)
+            log.info("objects: %s, then %s", objects, objects_after)
+            assert after == tasks
+            assert objects_after - objects < MOST_NEW_OBJECTS
+            assert [task.restarts for task in agent.bus.tasks.value or ()] == [0] * 15
 
 
 async def test_a_replaced_kubelet_socket_is_enough_of_a_sign(fake_dcmi: Path) -> None:
@@ -85,13 +120,11 @@ async def test_a_kubelet_socket_that_refuses_is_an_absent_kubelet(fake_dcmi: Pat
             dead.bind(str(there.plugins / "kubelet.sock"))
         async with there.agent() as agent:
             said = await agent.logged("not registered with the kubelet")
-            ready, why = await agent.get("/readyz")
             await there.kubelet.do("serve")
             listed = await there.kubelet.event("list")
 
             assert "nobody answers on" in said["why"]
             assert "kubelet.sock" in said["why"]
-            assert (ready, said["why"] in why) == (503, True)
             assert listed["healthy"] == 4
             assert len(agent.told("not registered with the kubelet")) == 1
 
@@ -103,31 +136,24 @@ async def test_a_kubelet_of_another_version_is_quoted(fake_dcmi: Path) -> None:
         await there.kubelet.do("serve", refuse=refusal)
         async with there.agent() as agent:
             said = await agent.logged("not registered with the kubelet")
-            ready, why = await agent.get("/readyz")
             listed = await there.restart_kubelet()
 
             assert "v1beta1" in said["why"]
             assert refusal in said["why"]
-            assert (ready, refusal in why) == (503, True)
             assert listed["healthy"] == 4
 
 
-async def test_a_kubelet_that_accepts_and_never_answers_is_waited_for_and_said(
-    fake_dcmi: Path,
-) -> None:
+async def test_a_kubelet_that_dies_without_an_answer_is_not_waited_for(fake_dcmi: Path) -> None:
     """Whatever is in its place then is registered with, long before the deadline of the call."""
     async with node(fake_dcmi, FOUR) as there:
         await there.kubelet.do("stop")
         await there.kubelet.do("serve", hang=True)
-        async with there.agent() as agent, peer_kubelet(there.plugins) as other:
+        async with there.agent(), peer_kubelet(there.plugins) as other:
             await there.kubelet.event("registering")
-            status = await agent.status()
             await there.kubelet.kill()
             await other.do("serve")
             listed = await other.event("list")
 
-            assert status["ready"] is False
-            assert (served(status)["phase"], served(status)["detail"]) == ("serving", "registering")
             assert listed["healthy"] == 4
 
 

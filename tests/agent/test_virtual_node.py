@@ -94,6 +94,24 @@ async def test_a_node_without_npus_offers_nothing_and_says_so() -> None:
         assert "lists no npu that can be offered" in agent.report.readyz()[1]
 
 
+async def test_a_lock_that_can_not_be_taken_is_named_and_tried_again() -> None:
+    """PM-1: nothing is served without it, since another instance might serve too."""
+    async with staged() as stage, stage.kubelet:
+        (stage.directory / "run").write_text("a file in the way")
+        async with stage.agent() as agent:
+            await asyncio.sleep(60)
+            assert stage.seen(Registered) == []
+            healthy, why = agent.report.healthz()
+            assert not healthy
+            assert f"{stage.directory}/run" in why
+            assert "--run-dir" in why
+
+            (stage.directory / "run").unlink()
+            await stage.next(Listed)
+
+            assert stage.now() < 100
+
+
 # --- chips ---------------------------------------------------------------------------------
 
 
