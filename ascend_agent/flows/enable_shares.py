@@ -63,6 +63,11 @@ class EnableShares:
             self._inventory.detach(wakeup)
 
     async def _enable_all(self, inventory: Inventory) -> None:
+        listed = {npu.phy for npu in inventory.npus if npu.address is not None}
+        if lost := self._enabled.keys() - listed:
+            # A card that comes back has forgotten the flag, and must not be shared before it is on.
+            self._enabled = {phy: on for phy, on in self._enabled.items() if phy not in lost}
+            self._publish()
         async with asyncio.TaskGroup() as group:
             for npu in inventory.npus:
                 if npu.address is not None:
@@ -81,6 +86,9 @@ class EnableShares:
         if not enabled and self._enabled.get(phy, True):
             log.warning("device share not enabled", extra={"npu": phy, "why": why})
         self._enabled[phy] = enabled
+        self._publish()
+
+    def _publish(self) -> None:
         self._shares.put(ShareStates(enabled=MappingProxyType(dict(self._enabled))))
 
 

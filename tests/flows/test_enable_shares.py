@@ -1,6 +1,7 @@
 """The driver's device-share flag follows the inventory; where it stays off, that is said."""
 
 import asyncio
+import dataclasses
 from dataclasses import dataclass, field
 
 from ascend_agent.bus import Bus
@@ -10,7 +11,7 @@ from ascend_agent.model.fault import RESET_FINISHED, Assertion, FaultEvent, Orig
 from ascend_agent.model.health import ShareStates
 from ascend_agent.model.ids import Millis, PhyId
 from ascend_agent.model.npu import NpuAddress
-from tests.fakes.npus import inventory
+from tests.fakes.npus import inventory, without_address
 from tests.fakes.running import running, settle
 
 
@@ -69,6 +70,25 @@ async def test_a_worker_that_is_away_changes_nothing() -> None:
         faults.publish(Resync(npu=None, reason="worker started"))
         await settle()
         assert _states(bus) == {0: True}
+
+
+async def test_an_npu_that_is_lost_has_to_be_switched_anew() -> None:
+    """Its card forgets the flag: between its return and the switch it must not be shared."""
+    bus = Bus([])
+    npus = bus.inventory.claim("test")
+    npus.put(inventory(2))
+    share = _Share()
+
+    async with running(_flow(bus, share).run):
+        known = inventory(2)
+        npus.put(dataclasses.replace(known, npus=(known.npus[0], without_address(known.npus[1]))))
+        await settle()
+        assert _states(bus) == {0: True}
+
+        share.stays_off.add(1)
+        npus.put(known)
+        await settle()
+        assert _states(bus) == {0: True, 1: False}
 
 
 async def test_the_flag_is_set_again_after_a_reset_and_a_new_worker() -> None:
