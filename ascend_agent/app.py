@@ -270,6 +270,7 @@ class Agent:
                         share=DriverShares(worker),
                         inventory=bus.inventory,
                         faults=bus.faults,
+                        readings=bus.readings,
                         shares=bus.shares.claim("enable-shares"),
                     ).run,
                 )

@@ -1,18 +1,20 @@
 """Inventory → the driver's device-share flag on each NPU, and which NPUs have it.
 
-Only where NPUs are shared. Asked again after each re-enumeration, new worker and reset, since the
-driver forgets the flag (dcmi 6.8); an NPU without it must not be given to two containers.
+Only where NPUs are shared. Asked again when the inventory changed, and after a new worker, a reset
+and the return of a lost card, since the driver forgets the flag (dcmi 6.8); an NPU without it must
+not be given to two containers.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 
 from ascend_agent.errors import DriverError, DriverUnavailableError, LaggedError
 from ascend_agent.interfaces import DeviceShare
 from ascend_agent.model.fault import RESET_FINISHED, FaultEvent, FaultNotice
-from ascend_agent.model.health import ShareStates
+from ascend_agent.model.health import HealthAnswer, HealthReading, ShareStates
 from ascend_agent.model.ids import PhyId
 from ascend_agent.model.npu import Inventory, NpuAddress
 from ascend_agent.runtime.latest import Latest, LatestWriter
@@ -34,18 +36,22 @@ class EnableShares:
         share: DeviceShare,
         inventory: Latest[Inventory],
         faults: Topic[FaultNotice],
+        readings: Topic[HealthReading],
         shares: LatestWriter[ShareStates],
     ) -> None:
         self._share = share
         self._inventory = inventory
         self._faults = faults
+        self._readings = readings
         self._shares = shares
         self._enabled: dict[PhyId, bool] = {}
+        self._lost: set[PhyId] = set()
 
     async def run(self) -> None:
         """Follow the inventory for ever."""
         wakeup = Wakeup()
         notices = self._faults.subscribe(wakeup)
+        readings = self._readings.subscribe(wakeup)
         self._inventory.attach(wakeup)
         seen = 0
         try:
@@ -56,18 +62,18 @@ class EnableShares:
                 wait_s = _CHECK_S if all(self._enabled.values()) else _RETRY_S
                 until = asyncio.get_running_loop().time() + wait_s
                 while await wakeup.wait(until):
-                    if _calls_for_another_look(notices.drain) or self._inventory.version != seen:
+                    returned = self._returned(readings.drain)
+                    changed = returned or self._inventory.version != seen
+                    if _calls_for_another_look(notices.drain) or changed:
                         break
         finally:
             notices.close()
+            readings.close()
             self._inventory.detach(wakeup)
 
     async def _enable_all(self, inventory: Inventory) -> None:
         listed = {npu.phy for npu in inventory.npus if npu.address is not None}
-        if lost := self._enabled.keys() - listed:
-            # A card that comes back has forgotten the flag, and must not be shared before it is on.
-            self._enabled = {phy: on for phy, on in self._enabled.items() if phy not in lost}
-            self._publish()
+        self._forget(self._enabled.keys() - listed)
         async with asyncio.TaskGroup() as group:
             for npu in inventory.npus:
                 if npu.address is not None:
@@ -87,6 +93,30 @@ class EnableShares:
             log.warning("device share not enabled", extra={"npu": phy, "why": why})
         self._enabled[phy] = enabled
         self._publish()
+
+    def _returned(self, drain: Callable[[], list[HealthReading]]) -> bool:
+        """Note which NPUs the driver has lost; return whether one of them answers again."""
+        try:
+            readings = drain()
+        except LaggedError:
+            return True
+        back = False
+        for reading in readings:
+            if not isinstance(reading.outcome, HealthAnswer):
+                continue
+            if reading.outcome.lost:
+                self._lost.add(reading.npu)
+            elif reading.npu in self._lost:
+                self._lost.discard(reading.npu)
+                back = True
+        self._forget(self._lost & self._enabled.keys())
+        return back
+
+    def _forget(self, phys: AbstractSet[PhyId]) -> None:
+        """Forget what was confirmed of NPUs: a card that comes back has forgotten the flag."""
+        if phys:
+            self._enabled = {phy: on for phy, on in self._enabled.items() if phy not in phys}
+            self._publish()
 
     def _publish(self) -> None:
         self._shares.put(ShareStates(enabled=MappingProxyType(dict(self._enabled))))

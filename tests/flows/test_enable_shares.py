@@ -8,7 +8,7 @@ from ascend_agent.bus import Bus
 from ascend_agent.errors import DriverError, DriverUnavailableError
 from ascend_agent.flows.enable_shares import EnableShares
 from ascend_agent.model.fault import RESET_FINISHED, Assertion, FaultEvent, Origin, Resync
-from ascend_agent.model.health import ShareStates
+from ascend_agent.model.health import HealthAnswer, HealthReading, ShareStates
 from ascend_agent.model.ids import Millis, PhyId
 from ascend_agent.model.npu import NpuAddress
 from tests.fakes.npus import inventory, without_address
@@ -35,6 +35,7 @@ def _flow(bus: Bus, share: _Share) -> EnableShares:
         share=share,
         inventory=bus.inventory,
         faults=bus.faults,
+        readings=bus.readings,
         shares=bus.shares.claim("enable-shares"),
     )
 
@@ -42,6 +43,13 @@ def _flow(bus: Bus, share: _Share) -> EnableShares:
 def _states(bus: Bus) -> dict[PhyId, bool]:
     assert isinstance(bus.shares.value, ShareStates)
     return dict(bus.shares.value.enabled)
+
+
+def _reading(phy: int, *, lost: bool) -> HealthReading:
+    answer = HealthAnswer(
+        health=None if lost else 0, lost=lost, codes=None if lost else frozenset()
+    )
+    return HealthReading(npu=PhyId(phy), asked_after=0, answered_at_ms=Millis(0), outcome=answer)
 
 
 async def test_every_npu_is_switched_and_those_that_stay_off_are_told() -> None:
@@ -89,6 +97,27 @@ async def test_an_npu_that_is_lost_has_to_be_switched_anew() -> None:
         npus.put(known)
         await settle()
         assert _states(bus) == {0: True, 1: False}
+
+
+async def test_a_card_that_was_lost_in_its_place_is_switched_before_it_is_shared() -> None:
+    """It may be back before anybody looked, and not every chip tells that it was reset."""
+    bus = Bus([])
+    bus.inventory.claim("test").put(inventory(2))
+    readings = bus.readings.claim("test")
+    share = _Share()
+
+    async with running(_flow(bus, share).run):
+        await asyncio.sleep(1)
+        readings.publish(_reading(1, lost=True))
+        readings.publish(_reading(0, lost=False))
+        await settle()
+        assert _states(bus) == {0: True}
+
+        await asyncio.sleep(1)
+        readings.publish(_reading(1, lost=False))
+        await settle()
+        assert _states(bus) == {0: True, 1: True}
+        assert share.asked == [(0, 0), (1, 0), (0, 2), (1, 2)]
 
 
 async def test_the_flag_is_set_again_after_a_reset_and_a_new_worker() -> None:
