@@ -1,4 +1,4 @@
-"""NodeView → CDI specification file: what ``ascend-agent/npu=N`` means to the container runtime.
+"""Inventory → CDI specification file: what ``ascend-agent/npu=N`` means to the container runtime.
 
 Only where containers get their NPUs by CDI. Written when the set of NPUs changes and looked over
 slowly, since driver files on the host come and go without a sign; kept on exit, because running

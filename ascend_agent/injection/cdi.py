@@ -8,7 +8,13 @@ from typing import ClassVar, Final
 
 from ascend_agent.injection.driver_access import common_wants
 from ascend_agent.interfaces import Injection
-from ascend_agent.model.allocation import ContainerGrant, DeviceNode, HostMount, InjectionWants
+from ascend_agent.model.allocation import (
+    ContainerGrant,
+    DeviceNode,
+    HostMount,
+    InjectionWants,
+    mandatory_node,
+)
 from ascend_agent.model.chip import ChipSpec
 from ascend_agent.model.npu import Npu
 
@@ -32,8 +38,18 @@ class CdiDevices:
         *,
         base_mounts: tuple[str, ...] | None,  # noqa: ARG002 -- mounts are in the specification
     ) -> InjectionWants:
-        """Return the qualified names, in the order of *npus*."""
-        return InjectionWants(cdi_devices=tuple(f"{_KIND}={npu.phy}" for npu, _ in npus))
+        """Return the qualified names, in the order of *npus*, and the nodes they stand for.
+
+        The runtime refuses a container whose node is missing too, but only once its pod started.
+        """
+        common = common_wants(npus, base_mounts=())
+        return InjectionWants(
+            needs=(
+                *(node for node in common.nodes if node.mandatory),
+                *(mandatory_node(f"/dev/davinci{npu.phy}") for npu, _ in npus),
+            ),
+            cdi_devices=tuple(f"{_KIND}={npu.phy}" for npu, _ in npus),
+        )
 
 
 def document(npus: Sequence[tuple[Npu, ChipSpec]], common: ContainerGrant) -> Mapping[str, object]:

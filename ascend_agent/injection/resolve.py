@@ -20,7 +20,7 @@ from ascend_agent.model.ids import PhyId
 def paths(wants: InjectionWants) -> tuple[str, ...]:
     """Return every path of the host that *wants* relies on, once; directories are asked apart."""
     found: dict[str, None] = {}
-    for node in wants.nodes:
+    for node in (*wants.nodes, *wants.needs):
         found[node.host_path] = None
         if node.alternative is not None:
             found[node.alternative] = None
@@ -40,6 +40,9 @@ def resolve(
     *existing* holds those of ``paths`` that exist, *entries* the device nodes in each directory
     by its path. A node wanted twice under one name is given once.
     """
+    for want in wants.needs:
+        if _host_path(want, existing) is None:
+            return _missing(want)
     nodes: dict[str, DeviceNode] = {}
     for want in wants.nodes:
         host_path = _host_path(want, existing)

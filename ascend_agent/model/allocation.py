@@ -94,10 +94,14 @@ class MountWant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InjectionWants:
-    """What one way of injection would like to hand in; ``allocate`` asks the host what exists."""
+    """What one way of injection would like to hand in; ``allocate`` asks the host what exists.
+
+    ``needs`` are nodes that must exist, though somebody else hands them in.
+    """
 
     envs: Mapping[str, str] = field(default_factory=dict)
     nodes: tuple[NodeWant, ...] = ()
+    needs: tuple[NodeWant, ...] = ()
     directories: tuple[DirectoryWant, ...] = ()
     mounts: tuple[MountWant, ...] = ()
     cdi_devices: tuple[str, ...] = ()

@@ -149,7 +149,7 @@ async def test_the_cdi_specification_follows_the_npus_and_outlives_the_agent(
 ) -> None:
     async with node(fake_dcmi, FOUR, "late 3 1") as there:
         path = there.home / "cdi" / "ascend-agent.json"
-        host = host_tree(there, MANAGER)
+        host = host_tree(there, MANAGER, "/dev/davinci0", "/dev/davinci3")
         async with there.agent("--inject", "cdi", *host) as agent:
             await agent.logged("cdi specification written", npus=3)
             first = json.loads(path.read_text())

@@ -1,7 +1,9 @@
+from dataclasses import replace
+
 from ascend_agent.injection import cdi
 from ascend_agent.injection.cdi import INJECTION, document
 from ascend_agent.model.allocation import ContainerGrant, DeviceNode, HostMount, InjectionWants
-from tests.injection.npus import TRAINING, make
+from tests.injection.npus import EDGE, TRAINING, make
 
 COMMON = ContainerGrant(
     nodes=(
@@ -22,7 +24,20 @@ COMMON = ContainerGrant(
 def test_the_answer_names_the_devices_alone() -> None:
     wants = INJECTION.wants(make(TRAINING, 3, 12), base_mounts=("/opt/driver",))
 
-    assert wants == InjectionWants(cdi_devices=("ascend-agent/npu=3", "ascend-agent/npu=12"))
+    assert replace(wants, needs=()) == InjectionWants(
+        cdi_devices=("ascend-agent/npu=3", "ascend-agent/npu=12")
+    )
+
+
+def test_the_nodes_behind_the_names_must_exist() -> None:
+    """IM-6: a missing one fails the Allocate with its name, though the runtime hands it in."""
+    wants = INJECTION.wants(make(EDGE, 3, 12), base_mounts=None)
+
+    assert [(node.host_path, node.alternative) for node in wants.needs] == [
+        ("/dev/davinci_manager", "/dev/davinci_manager_docker"),
+        ("/dev/davinci3", None),
+        ("/dev/davinci12", None),
+    ]
 
 
 def test_the_specification_says_what_the_names_mean() -> None:

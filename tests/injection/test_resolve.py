@@ -96,6 +96,19 @@ def test_a_container_gets_what_exists_now(
     assert [mount.host_path for mount in grant.mounts] == mounts
 
 
+@pytest.mark.parametrize("existing", [set(), {"/dev/a"}, {"/dev/a2"}, {"/dev/b"}])
+def test_a_needed_node_is_asked_for_and_not_handed_in(existing: set[str]) -> None:
+    wants = InjectionWants(needs=(mandatory_node("/dev/a", alternative="/dev/a2"),))
+    result = resolve(wants, existing=frozenset(existing), entries={}, npus=[])
+
+    assert paths(wants) == ("/dev/a", "/dev/a2")
+    if existing & {"/dev/a", "/dev/a2"}:
+        assert result == ContainerGrant()
+    else:
+        assert isinstance(result, Refused)
+        assert "/dev/a nor /dev/a2" in result.detail
+
+
 def test_what_needs_no_file_is_handed_on() -> None:
     grant = granted(PLAIN)
 
