@@ -73,9 +73,9 @@ def test_the_level_moves_at_run_time(logs: Logs, stream: io.StringIO) -> None:
 def test_libraries_speak_from_warning_on(logs: Logs, stream: io.StringIO) -> None:
     logs.set_level("debug")
     logging.getLogger("hpack.hpack").debug("a line a header")
-    logging.getLogger("grpclib.server").warning("odd frame %d", 7)
+    logging.getLogger("grpclib.client").warning("odd frame %d", 7)
     logs.set_level("error")
-    logging.getLogger("grpclib.server").warning("odd frame %d", 8)
+    logging.getLogger("grpclib.client").warning("odd frame %d", 8)
 
     assert [line["msg"] for line in lines(logs, stream)] == ["odd frame 7"]
 
