@@ -157,6 +157,7 @@ class Agent:
                 backoff=_ENDLESS,
                 run=HoldInstance(
                     lock=FileInstanceLock(settings.run_dir / "ascend-agent.lock"),
+                    bus=bus,
                     instance=bus.instance.claim("hold-instance"),
                 ).run,
             ),

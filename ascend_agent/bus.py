@@ -39,11 +39,11 @@ class Bus:
     node: Latest[NodeView]
     """fold-health → serve-resource, allocate, write-cdi-spec, follow-allocations, feed-metrics"""
     directory: Latest[PluginDirectory]
-    """watch-sockets → serve-resource"""
+    """watch-sockets → serve-resource, hold-instance, probes"""
     instance: Latest[InstanceState]
     """hold-instance → serve-resource, probes"""
     serving: Mapping[ResourceName, Latest[ServingState]]
-    """serve-resource, one writer a resource → probes, feed-metrics"""
+    """serve-resource, one writer a resource → hold-instance, probes, feed-metrics"""
     reregister: Latest[int]
     """app, on SIGHUP → serve-resource; counts the requests"""
     sent: Topic[ListSent]

@@ -128,8 +128,8 @@ class StatusReport:
 
     def _serving_reasons(self) -> list[str]:
         instance = self._bus.instance.value
-        if instance is not None and instance.phase is InstancePhase.WAITING:
-            return [f"another instance serves this node: {instance.holder}"]
+        if instance is not None and instance.obstacle:
+            return [instance.obstacle]
         reasons = []
         offered = False
         for resource, channel in self._bus.serving.items():
@@ -179,7 +179,7 @@ class StatusReport:
         state = self._bus.instance.value
         if state is None:
             return {"phase": InstancePhase.WAITING.value}
-        return {"phase": state.phase.value, "holder": state.holder}
+        return {"phase": state.phase.value, "holder": state.holder, "trouble": state.trouble}
 
     def _npu(self, view: NpuView) -> JsonObject:
         usage = (self._bus.usage.value or {}).get(view.npu.phy)

@@ -11,7 +11,7 @@ from ascend_agent.bus import Bus
 from ascend_agent.errors import KubeletError
 from ascend_agent.flows.offers import ResourceOffers
 from ascend_agent.interfaces import ResourceEndpoint
-from ascend_agent.model.kubelet import InstancePhase, ServingPhase, ServingState, SocketIdentity
+from ascend_agent.model.kubelet import ServingPhase, ServingState, SocketIdentity
 from ascend_agent.runtime.backoff import jittered
 from ascend_agent.runtime.latest import LatestWriter
 from ascend_agent.runtime.wakeup import Wakeup
@@ -60,29 +60,40 @@ class ServeResource:
         finally:
             for channel in self._inputs:
                 channel.detach(self._wakeup)
-            await self._endpoint.close()
+            try:
+                await self._endpoint.close()
+            finally:
+                self._say(ServingPhase.WAITING, "stopped")
 
     async def _until_wanted(self) -> None:
         while why := self._not_wanted():
+            if self._not_ours():
+                await self._endpoint.close()
+            # What is still open has a kubelet that wants to know: a directory that is gone for a
+            # while ends no stream.
+            self._publish_offer()
             self._say(ServingPhase.WAITING, why)
             await self._wakeup.wait()
 
     def _not_wanted(self) -> str:
         """Return why there is nothing to serve now, or an empty string."""
-        instance = self._bus.instance.value
         directory = self._bus.directory.value
         view = self._bus.node.value
         if view is None:
             return "no device list yet"
         if not self._offers.views(view):
             return "no npu of this resource"
-        if instance is None or instance.phase is not InstancePhase.HOLDING:
-            holder = instance.holder if instance else ""
-            return f"another instance serves this node: {holder}"
+        if why := self._not_ours():
+            return why
         if directory is None or not directory.present:
             trouble = directory.trouble if directory else "not looked at yet"
             return f"device-plugin directory: {trouble or 'missing'}"
         return ""
+
+    def _not_ours(self) -> str:
+        """Return why this process may not serve the node now, or an empty string."""
+        instance = self._bus.instance.value
+        return "node lock: not tried yet" if instance is None else instance.obstacle
 
     async def _open(self) -> None:
         attempt = 0
@@ -105,7 +116,7 @@ class ServeResource:
         overdue = False
         had_streams = 0
         attempt = 0
-        while self._endpoint.in_place() and self._bus.reregister.version == wanted:
+        while not self._must_reopen(wanted):
             self._publish_offer()
             kubelet = self._kubelet()
             streams = self._endpoint.streams.value or 0
@@ -120,7 +131,8 @@ class ServeResource:
                 if not streams:
                     self._say(ServingPhase.SERVING, self._trouble or "registering")
                 try:
-                    await self._endpoint.register()
+                    if not await self._register(kubelet, wanted):
+                        continue
                 except KubeletError as error:
                     known_to = None
                     await self._retry_after(error, attempt)
@@ -133,6 +145,36 @@ class ServeResource:
                 self._say(ServingPhase.STREAMING if streams else ServingPhase.REGISTERED, "")
                 # Timers may fire a tick before their time, so the clock is not asked again.
                 overdue = not await self._wakeup.wait(None if streams else due)
+
+    def _must_reopen(self, wanted: int) -> bool:
+        """Return whether the socket is lost, no longer ours to serve on, or to be made anew."""
+        return (
+            not self._endpoint.in_place()
+            or bool(self._not_ours())
+            or self._bus.reregister.version != wanted
+        )
+
+    async def _register(self, kubelet: SocketIdentity, wanted: int) -> bool:
+        """Register; False where *kubelet* went meanwhile, so that its answer means nothing.
+
+        A kubelet may take 10 s to answer. Streams that are open go on showing what changes.
+        """
+        name = f"register {self._offers.resource}"
+        attempt = asyncio.get_running_loop().create_task(self._endpoint.register(), name=name)
+        attempt.add_done_callback(lambda _: self._wakeup.set())
+        try:
+            while not attempt.done():
+                self._publish_offer()
+                await self._wakeup.wait()
+                if self._kubelet() != kubelet or self._must_reopen(wanted):
+                    break
+        finally:
+            attempt.cancel()
+            await asyncio.wait({attempt})
+        if attempt.cancelled():
+            return False
+        attempt.result()
+        return True
 
     def _kubelet(self) -> SocketIdentity | None:
         directory = self._bus.directory.value

@@ -72,10 +72,21 @@ class InstancePhase(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceState:
-    """The node lock as we see it; ``holder`` names who has it while we wait."""
+    """The node lock as we see it; ``holder`` names who has it while we wait.
+
+    ``trouble`` says instead why nobody can take it here.
+    """
 
     phase: InstancePhase
     holder: str = ""
+    trouble: str = ""
+
+    @property
+    def obstacle(self) -> str:
+        """Why this process may not serve the node, in words; empty while it may."""
+        if self.phase is InstancePhase.HOLDING:
+            return ""
+        return self.trouble or f"another instance serves this node: {self.holder}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

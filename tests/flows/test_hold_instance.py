@@ -2,20 +2,34 @@
 
 import asyncio
 
+import pytest
 from looptime import LoopTimeProxy
 
 from ascend_agent.bus import Bus
+from ascend_agent.errors import HostError
 from ascend_agent.flows.hold_instance import HoldInstance
-from ascend_agent.model.kubelet import InstancePhase, InstanceState
-from tests.fakes.running import running
+from ascend_agent.model.ids import ResourceName
+from ascend_agent.model.kubelet import (
+    InstancePhase,
+    InstanceState,
+    PluginDirectory,
+    ServingPhase,
+    ServingState,
+)
+from tests.fakes.running import running, settle
+
+RESOURCE = ResourceName("huawei.com/Ascend910")
 
 
 class _Lock:
     def __init__(self, *, free: bool) -> None:
         self.free = free
         self.held = False
+        self.trouble = ""
 
     def try_acquire(self) -> bool:
+        if self.trouble:
+            raise HostError(self.trouble)
         self.held = self.free
         return self.held
 
@@ -27,7 +41,7 @@ class _Lock:
 
 
 def _flow(bus: Bus, lock: _Lock) -> HoldInstance:
-    return HoldInstance(lock=lock, instance=bus.instance.claim("hold-instance"))
+    return HoldInstance(lock=lock, bus=bus, instance=bus.instance.claim("hold-instance"))
 
 
 async def test_a_free_lock_is_held_at_once() -> None:
@@ -58,6 +72,72 @@ async def test_the_lock_is_given_back_on_the_way_out() -> None:
     async with running(_flow(bus, lock).run):
         assert lock.held
     assert not lock.held
+
+
+async def test_the_lock_is_kept_until_nothing_is_served_any_more(looptime: LoopTimeProxy) -> None:
+    """Another instance's registration would break the Allocate that is still being answered."""
+    bus, lock = Bus([RESOURCE]), _Lock(free=True)
+    serving = bus.serving[RESOURCE].claim("test")
+    serving.put(ServingState(resource=RESOURCE, phase=ServingPhase.STREAMING))
+
+    async def drain() -> None:
+        await asyncio.sleep(3)
+        assert lock.held
+        serving.put(ServingState(resource=RESOURCE, phase=ServingPhase.WAITING))
+
+    async with asyncio.TaskGroup() as group, running(_flow(bus, lock).run):
+        group.create_task(drain())
+
+    assert not lock.held
+    assert looptime == 3
+
+
+async def test_a_drain_without_end_does_not_keep_the_lock(looptime: LoopTimeProxy) -> None:
+    bus, lock = Bus([RESOURCE]), _Lock(free=True)
+    bus.serving[RESOURCE].claim("test").put(
+        ServingState(resource=RESOURCE, phase=ServingPhase.SERVING)
+    )
+    async with running(_flow(bus, lock).run):
+        pass
+
+    assert not lock.held
+    assert looptime == 5
+
+
+async def test_a_lock_that_can_not_be_taken_is_said_until_it_is_held() -> None:
+    """KL-4, PM-1: readiness must name the directory; who serves already goes on."""
+    bus, lock = Bus([]), _Lock(free=True)
+    flow = _flow(bus, lock)
+    lock.trouble = "can't take lock /run/ascend-agent: Read-only file system"
+    with pytest.raises(HostError):
+        await flow.run()
+    assert bus.instance.value is not None
+    assert bus.instance.value.obstacle == lock.trouble
+
+    lock.trouble = ""
+    async with running(flow.run):
+        assert bus.instance.value.obstacle == ""
+
+    lock.trouble = "No space left on device"
+    with pytest.raises(HostError):
+        await flow.run()
+    assert bus.instance.value.phase is InstancePhase.HOLDING
+
+
+async def test_a_change_among_the_sockets_is_reason_to_look_at_the_lock(
+    looptime: LoopTimeProxy,
+) -> None:
+    """Until it looked, two instances replaced each other's sockets as fast as they could."""
+    bus, lock = Bus([]), _Lock(free=True)
+    directory = bus.directory.claim("test")
+    async with running(_flow(bus, lock).run):
+        lock.free = False
+        directory.put(PluginDirectory(present=True))
+        await settle()
+        assert bus.instance.value == InstanceState(
+            phase=InstancePhase.WAITING, holder="pid 7 on node-a"
+        )
+    assert looptime == 0
 
 
 async def test_a_lock_that_was_taken_away_is_noticed_and_waited_for_again() -> None:

@@ -68,8 +68,16 @@ def test_each_obstacle_is_named() -> None:
         "driver: libdcmi.so was not found; device-plugin directory: no permission"
     )
 
-    bus.instance.claim("t").put(InstanceState(phase=InstancePhase.WAITING, holder="pid 7"))
+    instance = bus.instance.claim("t")
+    instance.put(InstanceState(phase=InstancePhase.WAITING, holder="pid 7"))
     assert "another instance serves this node: pid 7" in _report(bus).readyz()[1]
+    instance.put(InstanceState(phase=InstancePhase.WAITING, trouble="can't take lock /run/x"))
+    assert _report(bus).readyz()[1].endswith("; can't take lock /run/x")
+    assert _report(bus).status()["instance"] == {
+        "phase": "waiting",
+        "holder": "",
+        "trouble": "can't take lock /run/x",
+    }
 
 
 def test_no_npu_and_no_stream_are_not_ready() -> None:

@@ -125,6 +125,8 @@ async def test_nothing_is_served_before_there_is_something_to_serve() -> None:
         await settle()
         assert scene.detail == "no npu of this resource"
         scene.node.put(node_view(generation=2))
+        await settle()
+        assert scene.detail == "node lock: not tried yet"
         scene.instance.put(InstanceState(phase=InstancePhase.WAITING, holder="pid 7"))
         await settle()
         assert "pid 7" in scene.detail
@@ -219,6 +221,67 @@ async def test_a_kubelet_that_takes_its_time_to_answer_is_waited_for_and_said() 
         assert (scene.phase(), scene.detail) == (ServingPhase.REGISTERED, "")
 
 
+async def test_streams_show_what_changes_while_the_kubelet_takes_its_time() -> None:
+    """A fault must not wait up to 10 s for an answer to Register."""
+    scene = _Scene()
+    scene.all_well()
+    async with running(scene.flow.run):
+        scene.endpoint.stream_writer.put(1)
+        scene.endpoint.answers.clear()
+        scene.look(kubelet=2)
+        await settle()
+        scene.node.put(node_view(sick=(3,), generation=2))
+        await settle()
+        assert scene.endpoint.offers[-1].generation == 2
+
+
+async def test_an_answer_of_a_kubelet_that_has_gone_is_not_waited_for() -> None:
+    """KL-1: the one that came after it must not wait for a deadline of 10 s."""
+    scene = _Scene()
+    scene.all_well()
+    scene.endpoint.answers.clear()
+    async with running(scene.flow.run):
+        await asyncio.sleep(1)
+        scene.endpoint.answers.set()
+        scene.look(kubelet=2)
+        await settle()
+        assert scene.endpoint.registered == [0, 1]
+        assert scene.phase() is ServingPhase.REGISTERED
+
+
+async def test_an_instance_that_lost_the_lock_ends_its_streams_and_waits() -> None:
+    """KL-4: another one serves this node now."""
+    scene = _Scene()
+    scene.all_well()
+    async with running(scene.flow.run):
+        scene.endpoint.stream_writer.put(1)
+        await settle()
+        scene.instance.put(InstanceState(phase=InstancePhase.WAITING, holder="pid 7"))
+        await asyncio.sleep(100)
+        assert not scene.endpoint.placed
+        assert (scene.phase(), scene.endpoint.registered) == (ServingPhase.WAITING, [0])
+        scene.instance.put(InstanceState(phase=InstancePhase.HOLDING))
+        await settle()
+        assert scene.endpoint.registered == [0, 100]
+
+
+async def test_a_directory_that_is_gone_for_a_while_hides_no_fault_from_open_streams() -> None:
+    """The kubelet's connection outlives the name of our socket."""
+    scene = _Scene()
+    scene.all_well()
+    async with running(scene.flow.run):
+        scene.endpoint.stream_writer.put(1)
+        await settle()
+        closed = scene.endpoint.closed
+        scene.endpoint.placed = False
+        scene.directory.put(PluginDirectory(present=False, trouble="is missing"))
+        await settle()
+        scene.node.put(node_view(sick=(3,), generation=2))
+        await settle()
+        assert scene.endpoint.offers[-1].generation == 2
+        assert scene.endpoint.closed == closed
+
+
 async def test_a_storm_of_faults_is_no_storm_of_registrations() -> None:
     scene = _Scene()
     scene.all_well()
@@ -293,3 +356,4 @@ async def test_the_socket_is_closed_on_the_way_out() -> None:
     async with running(scene.flow.run):
         assert scene.endpoint.placed
     assert not scene.endpoint.placed
+    assert (scene.phase(), scene.detail) == (ServingPhase.WAITING, "stopped")
