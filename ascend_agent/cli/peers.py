@@ -95,7 +95,7 @@ def _text(text: str) -> str | None:
     return text or None
 
 
-_LOGS = Retired("logs go to standard error; rotation is the container runtime's")
+_LOGS = Retired("logs go to standard output; rotation is the container runtime's")
 _KLOG = Retired("this agent's logs are set with --log-level and --log-style")
 _NO_POD_CACHE = Retired("this agent keeps no pod cache that could need it")
 _HAMI = Retired("it belongs to the HAMi dialect, which is not built yet")
