@@ -14,6 +14,7 @@ from ascend_agent.model.health import NpuView
 from ascend_agent.model.ids import PhyId
 from ascend_agent.model.kubelet import InstancePhase, ServingPhase
 from ascend_agent.model.npu import DriverPhase, Npu
+from ascend_agent.model.tasks import TaskState
 
 JsonObject = dict[str, object]
 
@@ -62,17 +63,18 @@ class StatusReport:
         )
 
     def healthz(self) -> tuple[bool, str]:
-        """Return whether the agent's own tasks run; a sick NPU is no reason to restart it."""
-        down = [
-            f"{task.name}: {task.failure}"
-            for task in self._bus.tasks.value or ()
-            if not task.running and task.restarts >= _OFTEN
-        ]
+        """Return whether the agent's vital tasks run.
+
+        A sick NPU is no reason to restart the agent, and neither is a task that the kubelet does
+        not depend on: the end of our streams would make all devices unhealthy.
+        """
+        down = [_failure(task) for task in self._down() if task.vital]
         return (not down, "; ".join(down) or "ok")
 
     def readyz(self) -> tuple[bool, str]:
-        """Return whether this node's NPUs are offered, and if not, all that is in the way."""
-        reasons = [*self._driver_reasons(), *self._serving_reasons()]
+        """Return whether this node's NPUs are offered and all tasks run; if not, why not."""
+        down = [f"task {_failure(task)}" for task in self._down()]
+        reasons = [*self._driver_reasons(), *self._serving_reasons(), *down]
         return (not reasons, "; ".join(reasons) or "ok")
 
     def status(self) -> JsonObject:
@@ -107,6 +109,7 @@ class StatusReport:
             "tasks": [
                 {
                     "name": task.name,
+                    "vital": task.vital,
                     "running": task.running,
                     "restarts": task.restarts,
                     "failure": task.failure,
@@ -114,6 +117,11 @@ class StatusReport:
                 for task in self._bus.tasks.value or ()
             ],
         }
+
+    def _down(self) -> list[TaskState]:
+        """Return the tasks that fail again and again."""
+        tasks = self._bus.tasks.value or ()
+        return [task for task in tasks if not task.running and task.restarts >= _OFTEN]
 
     def _driver_reasons(self) -> list[str]:
         state = self._bus.driver.value
@@ -206,6 +214,10 @@ class StatusReport:
     def _holders(self, phy: PhyId) -> Sequence[Holder]:
         allocations = self._bus.allocations.value
         return allocations.holders.get(phy, ()) if allocations else ()
+
+
+def _failure(task: TaskState) -> str:
+    return f"{task.name}: {task.failure}"
 
 
 def _row(view: NpuView, holders: Sequence[Holder]) -> str:

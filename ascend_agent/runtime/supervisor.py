@@ -28,6 +28,11 @@ class TaskSpec:
     run: Callable[[], Awaitable[None]]
     backoff: Backoff = field(default=_DEFAULT)
 
+    @property
+    def vital(self) -> bool:
+        """Whether the agent ends when this task can't be kept alive."""
+        return not self.backoff.endless
+
 
 class Supervisor:
     """Keeps the given tasks alive until cancelled, or until one spends its restart budget."""
@@ -38,7 +43,8 @@ class Supervisor:
         self._specs = tuple(specs)
         self._writer = states
         self._states = {
-            spec.name: TaskState(name=spec.name, running=False, restarts=0) for spec in specs
+            spec.name: TaskState(name=spec.name, running=False, restarts=0, vital=spec.vital)
+            for spec in specs
         }
         if len(self._states) < len(self._specs):
             raise WiringError("two tasks have one name: nobody could tell how each one fares")
@@ -73,7 +79,11 @@ class Supervisor:
 
     def _publish(self, spec: TaskSpec, *, running: bool, restarts: int, failure: str) -> None:
         self._states[spec.name] = TaskState(
-            name=spec.name, running=running, restarts=restarts, failure=failure
+            name=spec.name,
+            running=running,
+            restarts=restarts,
+            failure=failure,
+            vital=spec.vital,
         )
         self._writer.put(tuple(self._states.values()))
 

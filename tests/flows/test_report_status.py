@@ -96,10 +96,28 @@ def test_no_npu_and_no_stream_are_not_ready() -> None:
 def test_a_sick_npu_or_a_missing_driver_is_no_reason_to_restart_the_agent() -> None:
     bus = _serving_bus()
     tasks = bus.tasks.claim("t")
-    tasks.put((TaskState(name="http", running=False, restarts=1, failure="bind"),))
+    tasks.put((_down("fold-health", restarts=1),))
     assert _report(bus).healthz() == (True, "ok")
-    tasks.put((TaskState(name="http", running=False, restarts=3, failure="bind"),))
-    assert _report(bus).healthz() == (False, "http: bind")
+    tasks.put((_down("fold-health", restarts=3),))
+    assert _report(bus).healthz() == (False, "fold-health: no luck")
+
+
+def test_a_task_that_fails_again_and_again_is_said_in_readiness_alone() -> None:
+    """PY-7; a probe that restarted the agent would withdraw all devices, and mend nothing."""
+    bus = _serving_bus()
+    bus.tasks.claim("t").put((_down("write-cdi-spec", restarts=3, vital=False),))
+    assert _report(bus).healthz() == (True, "ok")
+    assert _report(bus).readyz() == (False, "task write-cdi-spec: no luck")
+
+
+def test_a_hiccup_of_a_task_changes_no_readiness() -> None:
+    bus = _serving_bus()
+    bus.tasks.claim("t").put((_down("write-cdi-spec", restarts=2, vital=False),))
+    assert _report(bus).readyz() == (True, "ok")
+
+
+def _down(name: str, *, restarts: int, vital: bool = True) -> TaskState:
+    return TaskState(name=name, vital=vital, running=False, restarts=restarts, failure="no luck")
 
 
 def test_the_status_is_json_and_carries_every_id_of_an_npu() -> None:

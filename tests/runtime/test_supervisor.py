@@ -125,6 +125,19 @@ async def test_a_task_that_awaited_a_cancelled_future_is_restarted() -> None:
     assert states.value[0].running
 
 
+async def test_a_task_that_is_tried_for_ever_is_not_vital() -> None:
+    """A probe must tell it from one whose end is the agent's."""
+    supervisor, states = supervise(
+        TaskSpec(name="watch", run=Flow(stay).run),
+        TaskSpec(name="tell", run=Flow(stay).run, backoff=ENDLESS),
+    )
+
+    await run_for(supervisor, 1)
+
+    assert states.value is not None
+    assert [task.vital for task in states.value] == [True, False]
+
+
 async def test_a_cancelled_supervisor_ends_its_tasks_at_once(looptime: LoopTimeProxy) -> None:
     flow = Flow(stay)
     supervisor, states = supervise(TaskSpec(name="watch", run=flow.run))
