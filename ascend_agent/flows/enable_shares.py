@@ -16,7 +16,7 @@ from ascend_agent.interfaces import DeviceShare
 from ascend_agent.model.fault import RESET_FINISHED, FaultEvent, FaultNotice
 from ascend_agent.model.health import HealthAnswer, HealthReading, ShareStates
 from ascend_agent.model.ids import PhyId
-from ascend_agent.model.npu import Inventory, NpuAddress
+from ascend_agent.model.npu import Inventory, Npu, NpuAddress
 from ascend_agent.runtime.latest import Latest, LatestWriter
 from ascend_agent.runtime.topic import Topic
 from ascend_agent.runtime.wakeup import Wakeup
@@ -78,10 +78,10 @@ class EnableShares:
             for npu in inventory.npus:
                 if npu.address is not None:
                     group.create_task(
-                        self._enable(npu.phy, npu.address), name=f"enable-share {npu.phy}"
+                        self._enable(npu, npu.address), name=f"enable-share {npu.phy}"
                     )
 
-    async def _enable(self, phy: PhyId, address: NpuAddress) -> None:
+    async def _enable(self, npu: Npu, address: NpuAddress) -> None:
         why = "the driver still says off after it was switched on"
         try:
             enabled = await self._share.enable_share(address)
@@ -89,9 +89,9 @@ class EnableShares:
             return  # nothing learned: what was confirmed before stands until the worker is back
         except DriverError as error:
             enabled, why = False, str(error)
-        if not enabled and self._enabled.get(phy, True):
-            log.warning("device share not enabled", extra={"npu": phy, "why": why})
-        self._enabled[phy] = enabled
+        if not enabled and self._enabled.get(npu.phy, True):
+            log.warning("device share not enabled", extra={**npu.names, "why": why})
+        self._enabled[npu.phy] = enabled
         self._publish()
 
     def _returned(self, drain: Callable[[], list[HealthReading]]) -> bool:

@@ -62,7 +62,7 @@ class FoldHealth:
             for notice in self._faults.drain():
                 ledger = ledger.apply(notice, now)
                 if isinstance(notice, FaultEvent):
-                    _log_event(notice)
+                    _log_event(notice, ledger.view)
         except LaggedError as lost:
             log.warning("fault events missed", extra={"missed": lost.missed})
         try:
@@ -73,11 +73,16 @@ class FoldHealth:
         self._ledger = ledger.advance(now)
 
 
-def _log_event(event: FaultEvent) -> None:
+def _log_event(event: FaultEvent, view: NodeView | None) -> None:
     level = logging.INFO if event.assertion is Assertion.ONE_OFF else logging.DEBUG
     if not log.isEnabledFor(level):
         return  # a storm of events must not pay for lines nobody reads
-    facts = {"npu": event.npu, "fault": CATALOG.text_of(event.code), "text": event.text}
+    known = (each.npu.names for each in view.npus if each.npu.phy == event.npu) if view else ()
+    facts = {
+        **next(iter(known), {"npu": event.npu}),
+        "fault": CATALOG.text_of(event.code),
+        "text": event.text,
+    }
     if event.assertion is Assertion.ONE_OFF:
         log.info("fault noticed once", extra=facts)
     else:

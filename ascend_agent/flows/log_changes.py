@@ -33,9 +33,7 @@ class LogChanges:
         if before == (new.state, new.reasons, _codes(new)):
             return
         facts = {
-            "npu": new.npu.phy,
-            "die": new.npu.identity.die,
-            "bus": new.npu.identity.bus,
+            **new.npu.names,
             "faults": _codes(new),
             "reasons": [reason.value for reason in new.reasons],
             "generation": generation,

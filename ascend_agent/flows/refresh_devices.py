@@ -247,7 +247,7 @@ class RefreshDevices:
 def _log_npus(old: Inventory, new: Inventory) -> None:
     before = {npu.phy: npu for npu in old.npus}
     for npu in new.npus:
-        facts = {"npu": npu.phy, "chip": npu.identity.chip.chip_name, "die": npu.identity.die}
+        facts = {**npu.names, "chip": npu.identity.chip.chip_name}
         last = before.get(npu.phy)
         if last is None:
             log.info("npu found", extra=facts)

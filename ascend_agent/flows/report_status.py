@@ -237,15 +237,10 @@ def _row(view: NpuView, holders: Sequence[Holder]) -> str:
 
 
 def describe_npu(npu: Npu) -> JsonObject:
-    """Return the identity of one NPU; every id a person may meet elsewhere is in it (OB-3)."""
-    identity, address = npu.identity, npu.address
+    """Return the identity of one NPU; every name a person may meet elsewhere is in it (OB-3)."""
+    identity = npu.identity
     return {
-        "npu": npu.phy,
-        "logic": address.logic if address else None,
-        "card": address.card if address else identity.address.card,
-        "slot": address.slot if address else identity.address.slot,
-        "die": identity.die,
-        "bus": identity.bus,
+        **npu.names,
         "chip": identity.chip.chip_name,
         "generation": npu.generation,
         "product": identity.chip.product,

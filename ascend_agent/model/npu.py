@@ -95,6 +95,23 @@ class Npu:
     numa: NumaNode | None
     link_group: int
 
+    @property
+    def names(self) -> Mapping[str, int | str | None]:
+        """Every name under which people may know this NPU: in npu-smi, on the bus, in metrics.
+
+        Each log line, page and metric about an NPU carries them all, or people repair the wrong
+        card (OB-3). While the driver does not list it, its last place counts.
+        """
+        address = self.address or self.identity.address
+        return {
+            "npu": self.phy,
+            "logic": address.logic,
+            "card": address.card,
+            "slot": address.slot,
+            "die": self.identity.die,
+            "bus": self.identity.bus,
+        }
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnreadCard:

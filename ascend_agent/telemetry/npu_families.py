@@ -52,17 +52,8 @@ def inventory_families(inventory: Inventory | None) -> Iterator[Metric]:
 
 
 def _names(npu: Npu) -> Sequence[object]:
-    address = npu.address or npu.identity.address
-    return (
-        npu.phy,
-        address.logic,
-        "" if address.card is None else address.card,
-        "" if address.slot is None else address.slot,
-        npu.identity.die or "",
-        npu.identity.bus or "",
-        npu.generation,
-        npu.identity.chip.chip_name,
-    )
+    names = ("" if name is None else name for name in npu.names.values())
+    return (*names, npu.generation, npu.identity.chip.chip_name)
 
 
 def health_families(view: NodeView | None) -> Iterator[Metric]:

@@ -4,6 +4,8 @@ import asyncio
 import dataclasses
 from dataclasses import dataclass, field
 
+import pytest
+
 from ascend_agent.bus import Bus
 from ascend_agent.errors import DriverError, DriverUnavailableError
 from ascend_agent.flows.enable_shares import EnableShares
@@ -52,13 +54,19 @@ def _reading(phy: int, *, lost: bool) -> HealthReading:
     return HealthReading(npu=PhyId(phy), asked_after=0, answered_at_ms=Millis(0), outcome=answer)
 
 
-async def test_every_npu_is_switched_and_those_that_stay_off_are_told() -> None:
+async def test_every_npu_is_switched_and_those_that_stay_off_are_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     bus = Bus([])
     bus.inventory.claim("test").put(inventory(3))
     share = _Share(refuses={1: DriverError("share", -8002)}, stays_off={2})
 
     async with running(_flow(bus, share).run):
         assert _states(bus) == {0: True, 1: False, 2: False}
+        assert [(vars(told)["npu"], vars(told)["bus"]) for told in caplog.records] == [
+            (1, "0000:C1:00.0"),
+            (2, "0000:C2:00.0"),
+        ]
 
         share.refuses.clear()
         share.stays_off.clear()

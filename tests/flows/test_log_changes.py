@@ -55,7 +55,9 @@ async def test_each_change_is_one_line_with_the_ids_people_need(
     ]
     first = caplog.records[0].__dict__
     assert (first["npu"], first["faults"], first["reasons"]) == (0, ["80E01801"], ["fault"])
-    assert first["bus"] == "0000:C0:00.0"
+    names = {name: first[name] for name in ("logic", "card", "slot", "bus")}
+    assert names == {"logic": 0, "card": 0, "slot": 0, "bus": "0000:C0:00.0"}
+    assert first["die"]
 
 
 async def test_a_node_that_starts_well_is_not_worth_a_line(

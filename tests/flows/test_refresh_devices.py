@@ -115,7 +115,7 @@ async def test_a_card_that_falls_silent_keeps_its_last_identity() -> None:
 
 
 async def test_a_lost_card_stays_known_and_is_sought_with_growing_pauses(
-    looptime: LoopTimeProxy,
+    looptime: LoopTimeProxy, caplog: pytest.LogCaptureFixture
 ) -> None:
     """HL-1: 2, 4, 8, 10 ... s up to the reset time-out, then patiently, and it comes back."""
     bus = Bus([])
@@ -125,6 +125,12 @@ async def test_a_lost_card_stays_known_and_is_sought_with_growing_pauses(
         await asyncio.sleep(300.1)
         assert [npu.phy for npu in _value(bus).npus] == [0, 1]
         assert _value(bus).npus[1].address is None
+        (told,) = (
+            vars(record)
+            for record in caplog.records
+            if record.getMessage() == "npu no longer listed by the driver"
+        )
+        assert (told["logic"], told["card"], told["bus"]) == (1, 1, "0000:C1:00.0")
 
         await asyncio.sleep(120)
         first_missed = reader.asked[1][0]
