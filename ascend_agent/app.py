@@ -4,6 +4,7 @@ The one place that knows every class. No decision about NPUs is made here.
 """
 
 import asyncio
+import logging
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -65,11 +66,14 @@ from ascend_agent.slicing import shared, whole
 from ascend_agent.telemetry.http import HttpServer
 from ascend_agent.telemetry.metrics import Metrics
 
+log = logging.getLogger(__name__)
+
 _ENDLESS = Backoff(delays_s=(0.05, 0.2, 1.0, 5.0, 10.0, 30.0), endless=True)
 """For tasks the kubelet does not depend on: they are tried for ever, and devices stay offered."""
 
 _SPECS = {spec.generation: spec for spec in chips.SPECS}
 _NS_PER_S = 1_000_000_000
+_NO_RUNTIME = "ascend-docker-runtime sets ASCEND_DOCKER_RUNTIME=True in what it starts; not here"
 _USAGE_EVERY_S = 10.0
 _SWITCH_INTERVAL_S = 0.0005
 _PATIENT_RESCAN_S = 30.0
@@ -136,6 +140,8 @@ class Agent:
         """Run until cancelled, then drain; raises an ExceptionGroup if a vital task is lost."""
         # Threads here wait for files; while one happens to compute, the loop must not wait 5 ms.
         sys.setswitchinterval(_SWITCH_INTERVAL_S)
+        if self._way() is InjectionWay.RUNTIME and not self._settings.docker_runtime:
+            log.warning("container runtime not seen", extra={"why": _NO_RUNTIME})
         await self._supervisor.run()
 
     def _render_metrics(self) -> bytes:
