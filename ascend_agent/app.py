@@ -334,6 +334,7 @@ class Agent:
         rules = HealthRules(
             shares_required=self._mode().needs_device_share,
             driver_grace_ms=round(self._settings.driver_grace_s * 1000),
+            failed_rounds=self._settings.failed_rounds,
         )
         return Ledger.empty(catalog=CATALOG, rules=rules)
 

@@ -100,6 +100,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("http", "http", _SERVING, "ADDR:PORT", "serve /metrics, /healthz, /readyz, /status"),
     Option("health-interval", "health_interval_s", _RUN, "S", "seconds between health readings"),
     Option("poll-interval", "poll_interval_s", _RUN, "S", "the same without fault callbacks"),
+    Option("failed-rounds", "failed_rounds", _RUN, "N", "failed readings that take an NPU out"),
     Option("rescan-interval", "rescan_interval_s", _RUN, "S", "seconds between looks for cards"),
     Option(
         "device-reset-timeout",

@@ -195,6 +195,9 @@ class Settings(BaseModel):
     poll_interval_s: float = Field(
         default=2, ge=0.5, le=1800, description="the same for chips without fault callbacks"
     )
+    failed_rounds: int = Field(
+        default=3, ge=1, le=100, description="failed health readings in a row that take an NPU out"
+    )
     rescan_interval_s: float = Field(
         default=300, ge=10, le=86400, description="seconds between looks for new or lost cards"
     )

@@ -110,6 +110,7 @@ def test_what_is_no_node_name_is_refused(name: str) -> None:
         ("device_reset_timeout_s", 10, 600),
         ("health_interval_s", 1, 1800),
         ("poll_interval_s", 0.5, 1800),
+        ("failed_rounds", 1, 100),
         ("rescan_interval_s", 10, 86400),
         ("driver_grace_s", 0, 3600),
         ("query_deadline_s", 0.1, 60),
