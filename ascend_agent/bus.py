@@ -27,33 +27,35 @@ class Bus:
     """All channels of one agent."""
 
     driver: Latest[DriverState]
-    """driver-worker → read-health, enable-shares, fold-health, probes"""
+    """driver-worker → refresh-devices, read-health, fold-health, feed-metrics, probes, sim"""
     faults: Topic[FaultNotice]
-    """subscribe-faults → fold-health, read-health, refresh-devices"""
+    """subscribe-faults → fold-health, read-health, refresh-devices, enable-shares, sim"""
     inventory: Latest[Inventory]
-    """refresh-devices → subscribe-faults, read-health, enable-shares, fold-health"""
+    """refresh-devices → subscribe-faults, read-health, read-usage, enable-shares, fold-health,
+    write-cdi-spec, feed-metrics, probes"""
     readings: Topic[HealthReading]
-    """read-health → fold-health, refresh-devices"""
+    """read-health → fold-health, refresh-devices, enable-shares"""
     shares: Latest[ShareStates]
     """enable-shares → fold-health"""
     node: Latest[NodeView]
-    """fold-health → serve-resource, allocate, write-cdi-spec, follow-allocations, feed-metrics"""
+    """fold-health → serve-resource, allocate, follow-allocations, log-changes, feed-metrics,
+    probes, sim"""
     directory: Latest[PluginDirectory]
     """watch-sockets → serve-resource, hold-instance, probes"""
     instance: Latest[InstanceState]
-    """hold-instance → serve-resource, probes"""
+    """hold-instance → serve-resource, feed-metrics, probes"""
     serving: Mapping[ResourceName, Latest[ServingState]]
-    """serve-resource, one writer a resource → hold-instance, probes, feed-metrics"""
+    """serve-resource, one writer a resource → hold-instance, serve-http, feed-metrics, probes"""
     reregister: Latest[int]
     """app, on SIGHUP → serve-resource; counts the requests"""
     sent: Topic[ListSent]
-    """kubelet endpoints → feed-metrics, sim"""
+    """kubelet endpoints → feed-metrics"""
     served: Topic[AllocateServed]
-    """allocate → feed-metrics, follow-allocations, sim"""
+    """allocate → feed-metrics, follow-allocations"""
     allocations: Latest[Allocations]
     """follow-allocations → probes, feed-metrics, sim"""
     usage: Latest[Mapping[PhyId, NpuUsage]]
-    """read-usage → feed-metrics, sim"""
+    """read-usage → feed-metrics, probes, sim"""
     tasks: Latest[tuple[TaskState, ...]]
     """supervisor → probes, feed-metrics"""
 
