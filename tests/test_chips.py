@@ -1,3 +1,4 @@
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,14 @@ def test_a_chip_is_recognised(chip: ChipIdentity, generation: str) -> None:
 def test_an_unknown_chip_is_recognised_by_nobody(chip: ChipIdentity) -> None:
     """Reported, not offered, never fatal: that is the caller's part."""
     assert chips.identify(chip) is None
+
+
+def test_the_type_of_a_chip_is_not_looked_at() -> None:
+    """HAMi wants "Ascend" there; builds for China say "Alan" (DCMI defect 23)."""
+    spec = chips.identify(dataclasses.replace(make_chip("A2G4", board=0x30), chip_type="Alan"))
+
+    assert spec is not None
+    assert spec.generation == "910B"
 
 
 def test_every_file_is_found() -> None:
