@@ -24,6 +24,9 @@ from tests.peer.client import Facts, PeerKubelet, peer_kubelet
 FAULT = 0x80E01801
 """A code whose level takes an NPU out of service."""
 
+WRONG_OPTIONS = 2
+"""Exit status of an agent that never started, and said why without a log."""
+
 _PATIENCE_S = 20.0
 _LOOK_AGAIN_S = 0.02
 _LINE_BYTES = 4 * 1024 * 1024
@@ -130,9 +133,13 @@ class AgentProcess:
                 await asyncio.sleep(_LOOK_AGAIN_S)
 
     async def listen(self) -> None:
-        """Take in what it logs; anything else it says is noise."""
+        """Take in what it logs until it ends; anything else it says is noise."""
         assert self._process.stdout is not None
-        async for raw in self._process.stdout:
+        assert self._process.stderr is not None
+        await asyncio.gather(self._hear(self._process.stdout), self._hear(self._process.stderr))
+
+    async def _hear(self, stream: asyncio.StreamReader) -> None:
+        async for raw in stream:
             text = raw.decode(errors="replace").rstrip("\n")
             try:
                 line = json.loads(text)
@@ -186,7 +193,7 @@ class Node:
     async def agent(self, *options: str, unsafe: bool = True) -> AsyncIterator[AgentProcess]:
         """Run an agent until the block ends, then ask it to end and see that it does in order.
 
-        Whatever happened, it has told nobody of a traceback.
+        Whatever happened, it has told nobody of a traceback, and all it said was its log.
         """
         process = await asyncio.create_subprocess_exec(
             *self.command(*options, unsafe=unsafe),
@@ -197,6 +204,7 @@ class Node:
             },
             stdin=DEVNULL,
             stdout=PIPE,
+            stderr=PIPE,
             limit=_LINE_BYTES,
         )
         agent = AgentProcess(process)
@@ -211,7 +219,7 @@ class Node:
                 process.kill()
                 await process.wait()
             await listening
-        assert agent.noise == []
+        assert agent.noise == [] or process.returncode == WRONG_OPTIONS
         assert [line for line in agent.lines if "exc" in line] == []
 
     @asynccontextmanager

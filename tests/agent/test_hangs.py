@@ -1,10 +1,13 @@
 """The vendor library hangs on one card: that card alone is out, and everybody is told which."""
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
 
-from tests.agent.scene import FAULT, node, npu, sick
+from tests.agent.scene import FAULT, Node, node, npu, sick
+from tests.peer.client import Facts, PeerError
 
 pytestmark = pytest.mark.peer
 
@@ -38,6 +41,13 @@ async def test_a_card_that_hangs_at_the_start_keeps_no_other_from_being_offered(
         assert joined["unhealthy"] == []
 
 
+async def allocate(there: Node, word: str, phy: int) -> Facts:
+    """Ask for one NPU."""
+    return await there.kubelet.do(
+        "allocate", endpoint=f"{word}.sock", containers=[[f"{word}-{phy}"]]
+    )
+
+
 @pytest.mark.parametrize(
     ("model", "call", "word"),
     [
@@ -48,11 +58,14 @@ async def test_a_card_that_hangs_at_the_start_keeps_no_other_from_being_offered(
 async def test_a_card_that_hangs_in_its_health_is_out_alone(
     fake_dcmi: Path, model: str, call: str, word: str
 ) -> None:
-    """HL-4: faults of the others are told meanwhile as ever."""
+    """HL-4, KL-8: the others are given out, and their faults told, as ever."""
     async with node(fake_dcmi, model) as there, there.serving(*QUICK) as agent:
         there.host.hang(call, phy=1)
         hung = await there.kubelet.event("list")
         status = await agent.status()
+        await allocate(there, word, 0)
+        with pytest.raises(PeerError, match="driver-unresponsive"):
+            await allocate(there, word, 1)
         there.host.inject(3, FAULT)
         other = await there.kubelet.event("list")
         there.host.recover(3, FAULT)
@@ -118,3 +131,20 @@ async def test_a_library_that_hangs_as_it_looks_for_cards_anew_still_tells_of_fa
         assert during["unhealthy"] == ["Ascend910-1", "Ascend910-3"]
         assert after["total"] == 4
         assert there.kubelet.seen("stream_end") == []
+
+
+async def test_a_worker_that_stops_altogether_takes_all_out_until_it_goes_on(
+    fake_dcmi: Path,
+) -> None:
+    """As under a debugger, or starved: no lane answers, and nothing is taken for good news."""
+    async with node(fake_dcmi, "preset 910B3 4") as there, there.serving(*QUICK) as agent:
+        await agent.logged("driver ready")
+        worker = there.worker
+        os.kill(worker, signal.SIGSTOP)
+        await there.kubelet.event("list", healthy=0)
+        status = await agent.status()
+        os.kill(worker, signal.SIGCONT)
+        await there.kubelet.event("list", healthy=4)
+
+        assert sick(status) == {phy: ["driver-unresponsive"] for phy in range(4)}
+        assert there.kubelet.seen("registered") == there.kubelet.seen("stream_end") == []

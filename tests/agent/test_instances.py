@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.scene import Node, alive, node
+from tests.agent.scene import WRONG_OPTIONS, Node, alive, node
 from tests.peer.client import Facts, PeerError
 
 pytestmark = pytest.mark.peer
@@ -123,3 +123,18 @@ async def test_a_host_whose_files_hang_holds_up_no_end(fake_dcmi: Path) -> None:
         assert code == 0
         assert "the host's files did not answer within 2 s" in asked.result()
         assert "look for a hung mount" in asked.result()
+
+
+async def test_a_wrong_option_ends_it_at_once_with_2(fake_dcmi: Path) -> None:
+    """Everything that is wrong is said, each with its remedy, and nothing is registered."""
+    async with node(fake_dcmi, FOUR) as there:
+        options = ("--shares", "0", "--inject=cdi", "--inject=devices", "--volcanoType=true")
+        async with there.agent(*options) as agent:
+            code = await agent.ended()
+        said = "\n".join(agent.noise)
+
+        assert code == WRONG_OPTIONS
+        for part in ("--shares", "--inject=cdi", "contradict", "--volcanoType", "not built yet"):
+            assert part in said
+        assert "Traceback" not in said
+        assert there.kubelet.seen("registered") == []
