@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from pathlib import Path
 
 from ascend_agent import chips
 from ascend_agent.bus import Bus
@@ -44,6 +45,7 @@ from ascend_agent.flows.write_cdi_spec import WriteCdiSpec
 from ascend_agent.host.cdi import CdiFile
 from ascend_agent.host.files import LocalHostFiles
 from ascend_agent.host.fsevents import PluginDirectoryWatcher
+from ascend_agent.host.layouts import KUBELET_DIRS, find_kubelet_dir
 from ascend_agent.host.lock import FileInstanceLock
 from ascend_agent.host.numa import SysfsNuma
 from ascend_agent.injection import cdi, devnodes, runtime
@@ -92,7 +94,8 @@ class Agent:
 
     ``bus`` may be read by whoever shows the agent to people. *host* and *numa* are replaced by
     a simulated node, *spawn* by whoever wants the worker in its own process; *dropped_logs* tells
-    how many log lines were lost so far.
+    how many log lines were lost so far. *kubelet_dirs* is where a kubelet may have its directories
+    that no setting names.
     """
 
     def __init__(
@@ -104,8 +107,9 @@ class Agent:
         numa: NumaReader | None = None,
         spawn: Spawn = spawn_worker,
         dropped_logs: Callable[[], int] = lambda: 0,
+        kubelet_dirs: Sequence[Path] = KUBELET_DIRS,
     ) -> None:
-        self._settings = settings
+        self._settings = settings = _located(settings, kubelet_dirs)
         self._clock = Clock()
         self._dialect: SchedulerDialect = plain.DIALECT
         self._host = Host(
@@ -140,9 +144,24 @@ class Agent:
         """Run until cancelled, then drain; raises an ExceptionGroup if a vital task is lost."""
         # Threads here wait for files; while one happens to compute, the loop must not wait 5 ms.
         sys.setswitchinterval(_SWITCH_INTERVAL_S)
+        self._introduce()
         if self._way() is InjectionWay.RUNTIME and not self._settings.docker_runtime:
             log.warning("container runtime not seen", extra={"why": _NO_RUNTIME})
         await self._supervisor.run()
+
+    def _introduce(self) -> None:
+        """Log what was chosen: one wrong directory, and a node has no NPUs."""
+        settings = self._settings
+        facts = {
+            "version": version("ascend-agent"),
+            "driver": settings.driver.value,
+            "device_plugin_dir": settings.device_plugin_dir,
+            "kubelet_socket": settings.kubelet_socket,
+            "pod_resources_socket": settings.pod_resources_socket,
+            "inject": self._way().value,
+            "shares": settings.shares,
+        }
+        log.info("agent starts", extra=facts)
 
     def _render_metrics(self) -> bytes:
         self._metrics.record_dropped_logs(self._dropped_logs())
@@ -358,6 +377,19 @@ class Agent:
             writer=CdiFile(directory=self._settings.cdi_dir),
             spec_of=_spec_of,
         )
+
+
+def _located(settings: Settings, known: Sequence[Path]) -> Settings:
+    """Return *settings* with the kubelet's directories where this node has them, unless told."""
+    found: dict[str, Path] = {}
+    if not settings.model_fields_set & {"device_plugin_dir", "kubelet_socket"}:
+        plugins = find_kubelet_dir("device-plugins", known=known) / "device-plugins"
+        found |= {"device_plugin_dir": plugins, "kubelet_socket": plugins / "kubelet.sock"}
+    if not settings.model_fields_set & {"kubelet_dir", "pod_resources_socket"}:
+        root = find_kubelet_dir("pod-resources", known=known)
+        socket = root / "pod-resources" / "kubelet.sock"
+        found |= {"kubelet_dir": root, "pod_resources_socket": socket}
+    return settings.model_copy(update=found)
 
 
 def _spec_of(npu: Npu) -> ChipSpec:

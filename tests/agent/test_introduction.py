@@ -1,0 +1,65 @@
+"""The first line of the log says what was chosen."""
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ascend_agent.app import Agent
+from ascend_agent.driver.simulated.peer import spawn_in_loop
+from ascend_agent.settings import DriverKind, Settings, SimulatedNode
+from tests.fakes.running import running
+
+
+async def said(caplog: pytest.LogCaptureFixture, home: Path, **settings: Any) -> dict[str, Any]:
+    """Return the facts of each line that an agent of *settings* logs at its start, by phrase."""
+    caplog.set_level(logging.INFO, logger="ascend_agent")
+    agent = Agent(
+        Settings(
+            driver=DriverKind.SIMULATED,
+            simulated=SimulatedNode(npus=1),
+            run_dir=home / "run",
+            **settings,
+        ),
+        worker_environment={},
+        spawn=spawn_in_loop,
+        kubelet_dirs=(home / "default", home / "snap"),
+    )
+    async with running(agent.run):
+        return {record.getMessage(): vars(record) for record in caplog.records}
+
+
+async def test_the_kubelets_directories_are_found_each_by_itself_and_logged(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    """PM-2: they do not move together, and a wrong one is a node without NPUs."""
+    (tmp_path / "default" / "device-plugins").mkdir(parents=True)
+    elsewhere = tmp_path / "snap" / "pod-resources" / "kubelet.sock"
+    elsewhere.parent.mkdir(parents=True)
+    elsewhere.touch()
+
+    facts = (await said(caplog, tmp_path))["agent starts"]
+
+    plugins = tmp_path / "default" / "device-plugins"
+    assert (facts["device_plugin_dir"], facts["kubelet_socket"], facts["pod_resources_socket"]) == (
+        plugins,
+        plugins / "kubelet.sock",
+        elsewhere,
+    )
+    assert (facts["driver"], facts["inject"], facts["shares"]) == ("simulated", "devices", 1)
+
+
+async def test_a_directory_that_was_told_is_not_sought(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    for part in ("device-plugins", "pod-resources"):
+        (tmp_path / "snap" / part).mkdir(parents=True)
+        (tmp_path / "snap" / part / "kubelet.sock").touch()
+
+    told = {"device_plugin_dir": tmp_path / "a", "kubelet_dir": tmp_path / "b"}
+    facts = (await said(caplog, tmp_path, **told))["agent starts"]
+
+    assert facts["device_plugin_dir"] == tmp_path / "a"
+    assert facts["kubelet_socket"] == tmp_path / "a" / "kubelet.sock"
+    assert facts["pod_resources_socket"] == tmp_path / "b" / "pod-resources" / "kubelet.sock"
