@@ -194,6 +194,7 @@ class Agent:
                         kubelet_socket=settings.kubelet_socket,
                     ),
                     directory=bus.directory.claim("watch-sockets"),
+                    own=[f"{word}.sock" for word in self._dialect.words],
                 ).run,
             ),
             *self._serving_tasks(offers),

@@ -1,6 +1,11 @@
-"""Kubelet directory → "how it looks now": a kubelet restart or our own socket's removal shows."""
+"""Kubelet directory → "how it looks now": a kubelet restart or our own socket's removal shows.
+
+So does another Ascend device plugin, which would hand out the same NPUs a second time (CF-4).
+"""
 
 import logging
+import re
+from collections.abc import Collection
 
 from ascend_agent.interfaces import DirectoryWatcher
 from ascend_agent.model.kubelet import PluginDirectory
@@ -9,15 +14,25 @@ from ascend_agent.runtime.latest import LatestWriter
 log = logging.getLogger(__name__)
 
 
+_ASCEND = re.compile(r"(Ascend|npu|davinci-mini).*\.sock")
+"""How other device plugins for these NPUs name their sockets."""
+
+
 class WatchSockets:
-    """Publishes each look at the device-plugin directory."""
+    """Publishes each look at the device-plugin directory; *own* are the names of our sockets."""
 
     def __init__(
-        self, *, watcher: DirectoryWatcher, directory: LatestWriter[PluginDirectory]
+        self,
+        *,
+        watcher: DirectoryWatcher,
+        directory: LatestWriter[PluginDirectory],
+        own: Collection[str],
     ) -> None:
         self._watcher = watcher
         self._directory = directory
+        self._own = frozenset(own)
         self._trouble = ""
+        self._others: list[str] = []
 
     async def run(self) -> None:
         """Publish for ever; ends only when the watcher does."""
@@ -28,3 +43,12 @@ class WatchSockets:
                 log.info("device-plugin directory usable again")
             self._trouble = look.trouble
             self._directory.put(look)
+            self._look_for_others(look)
+
+    def _look_for_others(self, look: PluginDirectory) -> None:
+        others = sorted(name for name in look.sockets.keys() - self._own if _ASCEND.fullmatch(name))
+        if others and others != self._others:
+            log.warning("another ascend plugin on this node", extra={"sockets": others})
+        elif self._others and not others:
+            log.info("no other ascend plugin on this node any more")
+        self._others = others
