@@ -76,6 +76,8 @@ class FollowAllocations:
                 log.warning("pod resources not readable", extra={"why": str(error)})
             self._trouble = str(error)
             return
+        if self._trouble:
+            log.info("pod resources readable again")
         self._trouble = ""
         now = self._clock.now()
         worlds = [offers.world(view, now) for offers in self._offers]

@@ -1,7 +1,10 @@
 """Who holds which NPU, as PodResources says; unknown never becomes "nobody"."""
 
 import asyncio
+import logging
 from collections.abc import Mapping
+
+import pytest
 
 from ascend_agent.bus import Bus
 from ascend_agent.dialects import plain
@@ -81,7 +84,11 @@ async def test_holders_appear_soon_after_an_allocate_and_go_with_their_pod() -> 
         assert bus.allocations.value.known
 
 
-async def test_a_kubelet_that_is_gone_leaves_the_last_account() -> None:
+async def test_a_kubelet_that_is_gone_leaves_the_last_account_and_is_told_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """OB-2: when it begins and when it ends."""
+    caplog.set_level(logging.INFO)
     bus, pods = Bus([RESOURCE]), _PodResources()
     bus.node.claim("test").put(node_view())
     pods.held = {RESOURCE: {PluginDeviceId("Ascend910-3"): HOLDER}}
@@ -92,6 +99,13 @@ async def test_a_kubelet_that_is_gone_leaves_the_last_account() -> None:
         assert pods.reads > 2
         assert bus.allocations.value is not None
         assert dict(bus.allocations.value.holders) == {3: (HOLDER,)}
+        pods.gone = False
+        await asyncio.sleep(30)
+
+    assert [record.getMessage() for record in caplog.records] == [
+        "pod resources not readable",
+        "pod resources readable again",
+    ]
 
 
 async def test_its_connection_ends_with_it() -> None:
