@@ -1,16 +1,18 @@
 """``run``, ``sim`` and ``devices``: logging, the loop, signals, and an exit code at the end."""
 
 import asyncio
+import itertools
 import logging
+import signal
 import sys
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from types import TracebackType
 from typing import Any, TextIO
 
 from ascend_agent.cli.compose import Show
-from ascend_agent.cli.signals import until_signalled
+from ascend_agent.cli.signals import Wishes, until_signalled
 from ascend_agent.errors import AgentError
-from ascend_agent.settings import Settings
+from ascend_agent.settings import LogLevel, Settings
 from ascend_agent.telemetry import logs
 
 log = logging.getLogger(__name__)
@@ -26,7 +28,7 @@ def run(settings: Settings, environment: Mapping[str, str], warnings: Sequence[W
     """Serve the kubelet until SIGTERM or SIGINT."""
     # To standard output, as container runtimes collect it (PM-6); the other commands print there.
     with Logging(settings, warnings, stream=sys.stdout) as written:
-        return _finish(_run_agent(settings, environment, dropped_logs=lambda: written.dropped))
+        return _finish(_run_agent(settings, environment, written))
 
 
 def simulate(
@@ -94,12 +96,24 @@ class Logging:
 
 
 async def _run_agent(
-    settings: Settings, environment: Mapping[str, str], *, dropped_logs: Callable[[], int]
+    settings: Settings, environment: Mapping[str, str], written: logs.Logs
 ) -> None:
     from ascend_agent.app import Agent  # noqa: PLC0415 -- brings the whole agent
 
-    agent = Agent(settings, worker_environment=environment, dropped_logs=dropped_logs)
-    await until_signalled(agent.run(), on_hangup=agent.reregister)
+    agent = Agent(settings, worker_environment=environment, dropped_logs=lambda: written.dropped)
+    levels = itertools.cycle((LogLevel.DEBUG, settings.log_level))
+    wishes: Wishes = {
+        signal.SIGHUP: agent.reregister,
+        signal.SIGUSR1: lambda: _set_level(written, next(levels)),
+    }
+    await until_signalled(agent.run(), wishes=wishes)
+
+
+def _set_level(written: logs.Logs, level: LogLevel) -> None:
+    """Log from *level* on; a restart for more lines would end what they should explain (OB-2)."""
+    written.set_level(LogLevel.DEBUG.value)
+    log.info("log level changed", extra={"to": level.value})
+    written.set_level(level.value)
 
 
 def _finish(work: Coroutine[Any, Any, None]) -> int:

@@ -1,20 +1,22 @@
 """Signals → cancellation of the running command: SIGTERM and SIGINT drain it.
 
-SIGHUP is a wish where the command has one, and the end of its terminal where it has none.
+A command may have wishes for other signals; SIGHUP without a wish is the end of its terminal.
 """
 
 import asyncio
 import signal
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
+from types import MappingProxyType
+
+Wishes = Mapping[signal.Signals, Callable[[], None]]
+_NONE: Wishes = MappingProxyType({})
 
 
-async def until_signalled(
-    work: Coroutine[None, None, None], *, on_hangup: Callable[[], None] | None = None
-) -> None:
+async def until_signalled(work: Coroutine[None, None, None], *, wishes: Wishes = _NONE) -> None:
     """Run *work* to its end, or cancel it at a signal and return when it has drained.
 
-    *on_hangup* is what SIGHUP means instead. A second SIGINT cancels once more, for whoever does
-    not want to wait for the drain.
+    *wishes* says what other signals, or SIGHUP, mean instead. A second SIGINT cancels once more,
+    for whoever does not want to wait for the drain.
     """
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()
@@ -23,7 +25,9 @@ async def until_signalled(
     ending = _Ending(task)
     loop.add_signal_handler(signal.SIGTERM, ending.begin)
     loop.add_signal_handler(signal.SIGINT, ending.insist)
-    loop.add_signal_handler(signal.SIGHUP, on_hangup or ending.begin)
+    loop.add_signal_handler(signal.SIGHUP, ending.begin)
+    for wished, wish in wishes.items():
+        loop.add_signal_handler(wished, wish)
     try:
         await work
     except asyncio.CancelledError:

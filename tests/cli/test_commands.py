@@ -86,6 +86,19 @@ def test_run_survives_a_hangup() -> None:
 
 
 @pytest.mark.peer
+def test_the_log_level_moves_while_run_runs() -> None:
+    """OB-2: SIGUSR1 says more, and once more as before."""
+    with running_agent("--log-level=warning") as (program, _):
+        until(program, "pod resources not readable")
+
+        program.send_signal(signal.SIGUSR1)
+        assert until(program, "log level changed")["to"] == "debug"
+        assert until(program, "driver call")["level"] == "debug"
+        program.send_signal(signal.SIGUSR1)
+        assert until(program, "log level changed")["to"] == "warning"
+
+
+@pytest.mark.peer
 def test_run_says_which_options_have_no_effect() -> None:
     with running_agent("-maxAge=7", "-logLevel=0") as (program, _):
         record = until(program, "option has no effect")
@@ -140,9 +153,10 @@ def test_the_agent_runs_and_drains_in_this_process_too() -> None:
         async def work() -> None:
             # Sent from the loop, so after the agent has put its handlers in place.
             asyncio.get_running_loop().call_later(1, os.kill, os.getpid(), signal.SIGTERM)
-            await _run_agent(settings, clean_environment(), dropped_logs=lambda: 0)
+            await _run_agent(settings, clean_environment(), written)
 
-        assert _finish(work()) == 0
+        with Logging(settings, [], stream=sys.stderr) as written:
+            assert _finish(work()) == 0
 
 
 def test_what_was_given_in_vain_is_logged(capsys: pytest.CaptureFixture[str]) -> None:

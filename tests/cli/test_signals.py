@@ -65,14 +65,20 @@ async def test_a_second_ctrl_c_does() -> None:
 
 
 @pytest.mark.peer
-async def test_a_hangup_is_a_wish_and_no_end() -> None:
-    wishes: list[str] = []
+async def test_a_signal_that_is_a_wish_is_no_end() -> None:
+    wished: list[str] = []
     work = Work()
-    send_soon(signal.SIGHUP, signal.SIGTERM)
+    send_soon(signal.SIGHUP, signal.SIGUSR1, signal.SIGTERM)
 
-    await until_signalled(work.run(), on_hangup=lambda: wishes.append("register again"))
+    await until_signalled(
+        work.run(),
+        wishes={
+            signal.SIGHUP: lambda: wished.append("register again"),
+            signal.SIGUSR1: lambda: wished.append("say more"),
+        },
+    )
 
-    assert wishes == ["register again"]
+    assert wished == ["register again", "say more"]
 
 
 async def test_a_cancellation_that_nobody_signalled_goes_on() -> None:
