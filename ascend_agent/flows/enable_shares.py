@@ -7,11 +7,16 @@ not be given to two containers.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 
-from ascend_agent.errors import DriverError, DriverUnavailableError, LaggedError
+from ascend_agent.errors import (
+    DriverError,
+    DriverUnavailableError,
+    LaggedError,
+    NpuUnresponsiveError,
+)
 from ascend_agent.interfaces import DeviceShare
 from ascend_agent.model.fault import RESET_FINISHED, FaultEvent, FaultNotice
 from ascend_agent.model.health import HealthAnswer, HealthReading, ShareStates
@@ -46,6 +51,7 @@ class EnableShares:
         self._shares = shares
         self._enabled: dict[PhyId, bool] = {}
         self._lost: set[PhyId] = set()
+        self._hung: set[PhyId] = set()
 
     async def run(self) -> None:
         """Follow the inventory for ever."""
@@ -74,8 +80,14 @@ class EnableShares:
     async def _enable_all(self, inventory: Inventory) -> None:
         listed = {npu.phy for npu in inventory.npus if npu.address is not None}
         self._forget(self._enabled.keys() - listed)
+        # Changes take turns on the whole node: a card that hung in its own waits for the others.
+        hung = frozenset(self._hung)
+        await self._enable_each([npu for npu in inventory.npus if npu.phy not in hung])
+        await self._enable_each([npu for npu in inventory.npus if npu.phy in hung])
+
+    async def _enable_each(self, npus: Sequence[Npu]) -> None:
         async with asyncio.TaskGroup() as group:
-            for npu in inventory.npus:
+            for npu in npus:
                 if npu.address is not None:
                     group.create_task(
                         self._enable(npu, npu.address), name=f"enable-share {npu.phy}"
@@ -89,6 +101,10 @@ class EnableShares:
             return  # nothing learned: what was confirmed before stands until the worker is back
         except DriverError as error:
             enabled, why = False, str(error)
+            if isinstance(error, NpuUnresponsiveError):
+                self._hung.add(npu.phy)
+        if enabled:
+            self._hung.discard(npu.phy)
         if not enabled and self._enabled.get(npu.phy, True):
             log.warning("device share not enabled", extra={**npu.names, "why": why})
         self._enabled[npu.phy] = enabled

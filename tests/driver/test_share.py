@@ -4,6 +4,8 @@ from ascend_agent.driver.share import DriverShares
 from ascend_agent.errors import DriverBusyError, DriverError
 from tests.driver.readers import ADDRESS, answering
 
+_OFF = {"rc": 0, "enabled": 0}
+
 
 @pytest.mark.parametrize(
     ("answer", "enabled"),
@@ -15,13 +17,27 @@ from tests.driver.readers import ADDRESS, answering
     ids=["on", "read back off", "not needed on this chip"],
 )
 async def test_the_flag_is_what_was_read_back(answer: dict[str, object], enabled: bool) -> None:  # noqa: FBT001 -- a column of the table
-    async with answering(share_enable=answer) as (worker, script):
+    async with answering(share_read=_OFF, share_enable=answer) as (worker, script):
         assert await DriverShares(worker).enable_share(ADDRESS) is enabled
         assert script.worker.requests[-1]["args"] == [2, 1, 5]
 
 
 @pytest.mark.parametrize(("rc", "error"), [(-8020, DriverBusyError), (-8002, DriverError)])
 async def test_a_refusal_is_an_error(rc: int, error: type[DriverError]) -> None:
-    async with answering(share_enable={"rc": rc}) as (worker, _):
+    async with answering(share_read=_OFF, share_enable={"rc": rc}) as (worker, _):
         with pytest.raises(error, match=str(rc)):
             await DriverShares(worker).enable_share(ADDRESS)
+
+
+async def test_a_flag_that_is_on_is_not_switched() -> None:
+    """Switching takes the node's one turn, which another card's hang may hold for ever."""
+    async with answering(share_read={"rc": 0, "enabled": 1}) as (worker, script):
+        assert await DriverShares(worker).enable_share(ADDRESS)
+        assert script.worker.ops[-1] == "share_read"
+
+
+async def test_a_flag_that_can_not_be_read_is_switched_all_the_same() -> None:
+    """Where the library has no way to read it, the driver's tool may have one to set it."""
+    unread = {"rc": -99998, "call": "dcmi_get_device_share_enable"}
+    async with answering(share_read=unread, share_enable={"rc": 0, "enabled": 1}) as (worker, _):
+        assert await DriverShares(worker).enable_share(ADDRESS)

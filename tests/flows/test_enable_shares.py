@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from ascend_agent.bus import Bus
-from ascend_agent.errors import DriverError, DriverUnavailableError
+from ascend_agent.errors import DriverError, DriverUnavailableError, NpuUnresponsiveError
 from ascend_agent.flows.enable_shares import EnableShares
 from ascend_agent.model.fault import RESET_FINISHED, Assertion, FaultEvent, Origin, Resync
 from ascend_agent.model.health import HealthAnswer, HealthReading, ShareStates
@@ -27,6 +27,7 @@ class _Share:
 
     async def enable_share(self, address: NpuAddress) -> bool:
         self.asked.append((address.lane, asyncio.get_running_loop().time()))
+        await asyncio.sleep(0)
         if error := self.refuses.get(address.lane):
             raise error
         return address.lane not in self.stays_off
@@ -154,3 +155,25 @@ async def test_the_flag_is_set_again_after_a_reset_and_a_new_worker() -> None:
         )
         await settle()
     assert [at for _, at in share.asked] == [0, 1, 2]
+
+
+async def test_an_npu_that_hung_is_switched_after_all_others() -> None:
+    """A change that hangs holds the node's one turn, and no other card could be switched."""
+    bus = Bus([])
+    bus.inventory.claim("test").put(inventory(3))
+    faults = bus.faults.claim("test")
+    share = _Share(refuses={0: NpuUnresponsiveError("share_enable", -8006)})
+
+    async with running(_flow(bus, share).run):
+        share.asked.clear()
+        faults.publish(Resync(npu=None, reason="worker started"))
+        await settle()
+        assert [lane for lane, _ in share.asked] == [1, 2, 0]
+
+        share.refuses.clear()
+        faults.publish(Resync(npu=None, reason="worker started"))
+        await settle()
+        share.asked.clear()
+        faults.publish(Resync(npu=None, reason="worker started"))
+        await settle()
+        assert [lane for lane, _ in share.asked] == [0, 1, 2]
