@@ -55,12 +55,15 @@ class Allocate:
 
     async def allocate(self, requests: Sequence[AllocationRequest]) -> tuple[ContainerGrant, ...]:
         """Return one grant a container; raises AllocationError, and then nothing was given."""
-        started = asyncio.get_running_loop().time()
+        clock = asyncio.get_running_loop().time
+        started = clock()
+        waited_s: float | None = None
         granted: tuple[ContainerGrant, ...] = ()
         refusal = "cancelled"
         try:
             # One at a time within the deadline (AL-9); the lock is freed on every path (AL-10).
             async with asyncio.timeout(self._timeout_s), self._turn:
+                waited_s = clock() - started
                 granted = tuple([await self._grant(request) for request in requests])
             refusal = ""
         except TimeoutError:
@@ -76,7 +79,7 @@ class Allocate:
             refusal = str(error)
             raise AllocationError(refusal) from error
         finally:
-            self._note(granted, refusal, asyncio.get_running_loop().time() - started)
+            self._note(granted, refusal, took_s=clock() - started, waited_s=waited_s)
         return granted
 
     async def prefer(
@@ -121,7 +124,15 @@ class Allocate:
             raise AllocationError("no device list yet: the driver has not answered; see /status")
         return self._offers.world(view, self._clock.now())
 
-    def _note(self, granted: tuple[ContainerGrant, ...], refusal: str, took_s: float) -> None:
+    def _note(
+        self,
+        granted: tuple[ContainerGrant, ...],
+        refusal: str,
+        *,
+        took_s: float,
+        waited_s: float | None,
+    ) -> None:
+        """Log and publish how a call ended; *waited_s* None: it never had its turn."""
         npus: tuple[PhyId, ...] = tuple(npu for grant in granted for npu in grant.npus)
         facts = {"resource": self._offers.resource, "took_s": round(took_s, 4)}
         if refusal:
@@ -135,5 +146,6 @@ class Allocate:
                 took_s=took_s,
                 refusal=refusal,
                 at_ms=self._clock.now(),
+                waited_s=took_s if waited_s is None else waited_s,
             )
         )

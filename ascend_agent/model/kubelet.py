@@ -107,10 +107,14 @@ class ListSent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllocateServed:
-    """One Allocate that ended; ``refusal`` is empty when it was granted."""
+    """One Allocate that ended; ``refusal`` is empty when it was granted.
+
+    ``waited_s`` is the part of ``took_s`` that it waited for another one of its resource.
+    """
 
     resource: ResourceName
     npus: tuple[PhyId, ...]
     took_s: float
     refusal: str
     at_ms: Millis
+    waited_s: float = 0.0

@@ -89,6 +89,12 @@ def allocate_families(measured: Measured) -> Iterator[Metric]:
         ("resource",),
         [((resource,), served.took_s) for resource, served in measured.served.items()],
     )
+    yield histogram(
+        "allocate_wait_seconds",
+        "Time that an Allocate call waited for another one of its resource, part of the above.",
+        ("resource",),
+        [((resource,), served.waited_s) for resource, served in measured.served.items()],
+    )
 
 
 def driver_families(state: DriverState | None) -> Iterator[Metric]:

@@ -47,6 +47,7 @@ class Served:
     granted: int = 0
     refused: int = 0
     took_s: Distribution = field(default_factory=Distribution)
+    waited_s: Distribution = field(default_factory=Distribution)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -78,6 +78,7 @@ class Metrics:
             granted=before.granted + (not served.refusal),
             refused=before.refused + bool(served.refusal),
             took_s=before.took_s.with_value(served.took_s),
+            waited_s=before.waited_s.with_value(served.waited_s),
         )
         counted = {**self._measured.served, served.resource: after}
         self._measured = replace(self._measured, served=counted)

@@ -170,9 +170,11 @@ async def test_a_host_that_hangs_costs_the_deadline_and_no_more(
 
 
 async def test_parallel_calls_queue_within_their_deadline(looptime: LoopTimeProxy) -> None:
-    """AL-9: pick, answer, mark is never interleaved; waiting counts against the deadline."""
+    """AL-9, AL-10: waiting counts against the deadline, and how long it was is told."""
     host = _HungHost()
-    allocate = _allocate(Bus([]), view=node_view(), injection=devnodes.INJECTION, host=host)
+    bus = Bus([])
+    served = bus.served.subscribe()
+    allocate = _allocate(bus, view=node_view(), injection=devnodes.INJECTION, host=host)
 
     results = await asyncio.gather(
         allocate.allocate([_asks("Ascend910-1")]),
@@ -182,6 +184,21 @@ async def test_parallel_calls_queue_within_their_deadline(looptime: LoopTimeProx
 
     assert [type(result) for result in results] == [AllocationError, AllocationError]
     assert looptime == 10
+    assert [note.waited_s for note in served.drain()] == [0, 10]
+
+
+async def test_a_call_that_had_to_wait_says_how_long() -> None:
+    host = _HungHost()
+    bus = Bus([])
+    served = bus.served.subscribe()
+    allocate = _allocate(bus, view=node_view(), injection=devnodes.INJECTION, host=host)
+    asyncio.get_running_loop().call_later(2, host.answers.set)
+
+    await asyncio.gather(
+        allocate.allocate([_asks("Ascend910-1")]), allocate.allocate([_asks("Ascend910-2")])
+    )
+
+    assert [note.waited_s for note in served.drain()] == [0, 2]
 
 
 async def test_a_kubelet_that_hangs_up_frees_the_turn() -> None:

@@ -43,8 +43,15 @@ def sent(
     )
 
 
-def served(refusal: str = "", *, took_s: float = 0.001) -> AllocateServed:
-    return AllocateServed(resource=NAME, npus=(), took_s=took_s, refusal=refusal, at_ms=Millis(0))
+def served(refusal: str = "", *, took_s: float = 0.001, waited_s: float = 0) -> AllocateServed:
+    return AllocateServed(
+        resource=NAME,
+        npus=(),
+        took_s=took_s,
+        refusal=refusal,
+        at_ms=Millis(0),
+        waited_s=waited_s,
+    )
 
 
 def test_an_agent_that_has_just_started_has_a_page() -> None:
@@ -128,7 +135,7 @@ def test_each_fault_behind_a_list_is_one_latency() -> None:
 
 def test_allocates_are_counted_with_their_time() -> None:
     metrics = Metrics()
-    for each in (served(), served("NPU 3 is unhealthy"), served(took_s=0.5)):
+    for each in (served(), served("NPU 3 is unhealthy"), served(took_s=0.5, waited_s=0.4)):
         metrics.record_served(each)
 
     found = page(metrics)
@@ -137,6 +144,7 @@ def test_allocates_are_counted_with_their_time() -> None:
     assert found[f'allocates_total{{outcome="refused",resource="{NAME}"}}'] == 1
     assert found[f'allocate_duration_seconds_count{{resource="{NAME}"}}'] == 3
     assert found[f'allocate_duration_seconds_sum{{resource="{NAME}"}}'] == pytest.approx(0.502)
+    assert found[f'allocate_wait_seconds_sum{{resource="{NAME}"}}'] == pytest.approx(0.4)
 
 
 @pytest.mark.peer
