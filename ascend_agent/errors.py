@@ -55,10 +55,13 @@ class DriverError(AgentError):
     def __init__(self, call: str, code: int, where: str = "", detail: str = "") -> None:
         place = f" on {where}" if where else ""
         text = f": {detail}" if detail else ""
-        super().__init__(f"{call}{place} answered {code}{text}")
+        super().__init__(f"{call}{place} {self._outcome(code)}{text}")
         self.call = call
         self.code = code
         self.where = where
+
+    def _outcome(self, code: int) -> str:
+        return f"answered {code}"
 
 
 class DriverUnavailableError(AgentError):
@@ -79,6 +82,9 @@ class NpuLostError(DriverError):
 
 class NpuUnresponsiveError(DriverError):
     """The lane of this chip missed its deadline, or is parked because an earlier call did."""
+
+    def _outcome(self, code: int) -> str:  # noqa: ARG002 -- a code that nobody answered
+        return "got no answer"
 
 
 class KubeletError(AgentError):

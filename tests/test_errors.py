@@ -7,6 +7,7 @@ from ascend_agent.errors import (
     DriverError,
     LaggedError,
     NpuLostError,
+    NpuUnresponsiveError,
     RestartBudgetSpentError,
     TaskEndedError,
 )
@@ -23,6 +24,10 @@ from ascend_agent.errors import (
         (
             DriverError("dcmi_init", -8005, "card 1", "the other library failed too"),
             "dcmi_init on card 1 answered -8005: the other library failed too",
+        ),
+        (
+            NpuUnresponsiveError("health", -8006, "lane 3", "nothing within 3 s"),
+            "health on lane 3 got no answer: nothing within 3 s",
         ),
         (LaggedError("faults", 12), "reader of faults missed 12 events"),
         (TaskEndedError("fold-health"), "task fold-health ended by itself"),
