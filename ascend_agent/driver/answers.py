@@ -69,7 +69,10 @@ class Reply:
 
 
 def driver_error(code: int, *, call: str, where: str, detail: str = "") -> DriverError:
-    """Return the error that says what a caller can do about return code *code*."""
+    """Return the error that says what a caller can do about return code *code*.
+
+    Without a *detail* its text says in words what the code means: few know the numbers (IM-3).
+    """
     kind = DriverError
     if code in codes.LOST:
         kind = NpuLostError
@@ -77,7 +80,7 @@ def driver_error(code: int, *, call: str, where: str, detail: str = "") -> Drive
         kind = NotSupportedError
     elif code in codes.BUSY:
         kind = DriverBusyError
-    return kind(call, code, where, detail)
+    return kind(call, code, where, detail or codes.describe(code))
 
 
 def format_place(address: NpuAddress) -> str:

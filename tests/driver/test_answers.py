@@ -35,7 +35,15 @@ def test_a_return_code_becomes_the_error_that_says_what_to_do(
 
     assert type(error) is kind
     assert (error.code, error.call) == (code, "dcmi_get_device_health")
-    assert str(error) == f"dcmi_get_device_health on card 2 chip 1 answered {code}"
+    assert str(error).startswith(f"dcmi_get_device_health on card 2 chip 1 answered {code}: ")
+
+
+def test_a_code_is_told_in_words_unless_the_worker_knows_more() -> None:
+    """IM-3: few know the driver's numbers."""
+    assert str(driver_error(-8005, call="dcmi_init", where="")).endswith("-8005: inner error")
+    assert str(driver_error(-8005, call="dcmi_init", where="", detail="no card")).endswith(
+        "-8005: no card"
+    )
 
 
 def test_a_failing_answer_raises_with_the_call_that_failed() -> None:
@@ -47,7 +55,7 @@ def test_a_failing_answer_raises_with_the_call_that_failed() -> None:
 
 
 def test_an_answer_without_a_call_is_named_by_its_operation() -> None:
-    with pytest.raises(NpuLostError, match=r"^usage answered -8012$"):
+    with pytest.raises(NpuLostError, match=r"^usage answered -8012: not ready"):
         Reply({"rc": -8012}, op="usage", where="")
 
 
