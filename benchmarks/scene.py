@@ -58,7 +58,7 @@ class Node:
             "--library", str(self.library), "--allow-unsafe-library",
             "--device-plugin-dir", str(self.plugins),
             "--kubelet-dir", str(self.run_dir), "--run-dir", str(self.run_dir),
-            "--inject", "runtime", "--log-level", "warning", *options,
+            "--inject", "runtime", "--log-level", "error", *options,
         ]  # fmt: skip
 
     async def start(self, options: Sequence[str]) -> tuple[asyncio.subprocess.Process, int]:
