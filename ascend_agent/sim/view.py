@@ -1,11 +1,11 @@
 """The live view for a terminal: a table of NPUs, and the last events below it."""
 
 import asyncio
-import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TextIO
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
@@ -14,7 +14,7 @@ from rich.text import Text
 from ascend_agent.bus import Bus
 from ascend_agent.model.allocation import Holder
 from ascend_agent.model.fault import format_fault_code
-from ascend_agent.model.health import HealthState, NpuView
+from ascend_agent.model.health import HealthState, NpuView, UnhealthyReason
 from ascend_agent.model.ids import PhyId
 from ascend_agent.model.npu import NpuUsage
 from ascend_agent.runtime.wakeup import Wakeup
@@ -23,8 +23,9 @@ from ascend_agent.sim.entries import Entry
 _FRAME_S = 0.1  # a change shows within this; nothing is drawn while nothing changes
 _LINES = 12
 _FEWEST_LINES = 3
-_FRAME_LINES = 7  # title, borders, hint, and the line the cursor stands on
-_HINT = "Ctrl-C ends. ms: from the driver's event to the kubelet's list."
+_FRAME_LINES = 5  # title, head, rule, hint, and the line the cursor stands on
+_WHOLE = frozenset({"NPU", "chip", "memory"})  # columns that are never cut
+_HINT = "Ctrl-C ends. ms: until the kubelet knew, or until it was back."
 _STYLES = {
     HealthState.HEALTHY: "green",
     HealthState.SUB_HEALTHY: "yellow",
@@ -71,30 +72,54 @@ class LiveView:
 
     def frame(self) -> Group:
         """Return the table and the event lines as of now."""
-        table = self._table()
-        room = self._console.size.height - table.row_count - _FRAME_LINES
+        room = self._console.size.height - _FRAME_LINES
+        table = self._table(rows=room - _FEWEST_LINES)
         lines = [
-            Text(entry.as_text(self._started_ns), _EVENT_STYLES.get(entry.event, ""), no_wrap=True)
-            for entry in list(self._entries)[-max(_FEWEST_LINES, room) :]
+            Text(
+                entry.as_text(self._started_ns),
+                _EVENT_STYLES.get(entry.event, ""),
+                no_wrap=True,
+                overflow="ellipsis",
+            )
+            for entry in list(self._entries)[-max(_FEWEST_LINES, room - table.row_count) :]
         ]
         return Group(table, *lines, Text(_HINT, "dim"))
 
-    def _table(self) -> Table:
-        seconds = (time.monotonic_ns() - self._started_ns) / 1e9
+    def _table(self, *, rows: int) -> Table:
+        """Return the table, of *rows* lines at most: the newest events must be seen below it."""
         driver = self._bus.driver.value
         phase = driver.phase.value if driver else "starting"
         table = Table(
-            title=f"simulated node, {seconds:.0f} s, driver {phase}", title_justify="left"
+            title=f"simulated node, driver {phase}",
+            title_justify="left",
+            box=SIMPLE_HEAD,
+            show_edge=False,
+            pad_edge=False,
+            padding=(0, 1, 0, 0),
         )
         for column in ("NPU", "chip", "health", "faults", "memory", "held by"):
-            table.add_column(column, no_wrap=column in {"NPU", "chip", "memory"})
+            table.add_column(column, no_wrap=column in _WHOLE)
         view = self._bus.node.value
         usage = self._bus.usage.value or {}
         allocations = self._bus.allocations.value
         holders = allocations.holders if allocations else {}
-        for npu in view.npus if view else ():
-            table.add_row(*_row(npu, usage, holders), style=None)
+        shown, hidden = _that_fit(view.npus if view else (), rows)
+        for npu in shown:
+            table.add_row(*_row(npu, usage, holders))
+        if hidden:
+            table.add_row("...", f"and {hidden} more")
         return table
+
+
+def _that_fit(npus: Sequence[NpuView], rows: int) -> tuple[Sequence[NpuView], int]:
+    """Return the NPUs to show in *rows* lines, in their order, and how many are left out.
+
+    Healthy ones are left out first; one line is for saying how many.
+    """
+    if len(npus) <= max(rows, 1):
+        return npus, 0
+    telling = sorted(npus, key=lambda npu: npu.state is HealthState.HEALTHY)[: max(rows - 1, 0)]
+    return [npu for npu in npus if npu in telling], len(npus) - len(telling)
 
 
 def _row(
@@ -103,19 +128,23 @@ def _row(
     phy = view.npu.phy
     faults = ", ".join(f"{format_fault_code(f.code)} {f.level.value}" for f in view.faults)
     held = ", ".join(f"{holder.namespace}/{holder.pod}" for holder in holders.get(phy, ()))
-    return (
-        Text(str(phy)),
-        Text(view.npu.identity.chip.chip_name),
-        Text(_health(view), _STYLES[view.state]),
-        Text(faults or "-"),
-        Text(_memory(usage.get(phy), view.npu.identity.memory_mib)),
-        Text(held or "-"),
+    cells = (
+        (str(phy), ""),
+        (view.npu.identity.chip.chip_name, ""),
+        (_health(view), _STYLES[view.state]),
+        (faults or "-", ""),
+        (_memory(usage.get(phy), view.npu.identity.memory_mib), ""),
+        (held or "-", ""),
     )
+    # Cut, not wrapped: a second line would push the events out of the screen, just when a fault
+    # shows.
+    return tuple(Text(text, style, no_wrap=True, overflow="ellipsis") for text, style in cells)
 
 
 def _health(view: NpuView) -> str:
-    reasons = ", ".join(reason.value for reason in view.reasons)
-    return f"{view.state.value} ({reasons})" if reasons else view.state.value
+    """Return the state in words, or why the NPU is out of service where no fault code says it."""
+    reasons = [reason.value for reason in view.reasons if reason is not UnhealthyReason.FAULT]
+    return ", ".join(reasons) or view.state.value
 
 
 def _memory(usage: NpuUsage | None, total_mib: int | None) -> str:
