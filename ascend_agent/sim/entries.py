@@ -15,6 +15,7 @@ _SENTENCES = {
     "driver_ready": "driver ready, fault callbacks: {callbacks}",
     "driver_restarted": "driver restarted, worker {starts}",
     "fault": "NPU {npu}: fault {fault}, {level}, in service: {healthy}",
+    "over": "that was the story; the node stays up until Ctrl-C",
     "pulse": "NPU {npu}: {fault}, once",
     "recovered": "NPU {npu}: {fault} is over, in service: {healthy}",
     "registered": "registered {resource}",

@@ -19,6 +19,7 @@ from ascend_agent.bus import Bus
 from ascend_agent.errors import AgentError
 from ascend_agent.settings import Settings
 from ascend_agent.sim.conductor import Conductor
+from ascend_agent.sim.entries import Entry
 from ascend_agent.sim.host import SimulatedFiles, SimulatedNuma
 from ascend_agent.sim.kubelet import EmbeddedKubelet
 from ascend_agent.sim.observer import Observer
@@ -100,6 +101,8 @@ def _raise_curtain(
     for_s = story.ends_s if hall.for_s is None and not hall.live else hall.for_s
     if for_s is not None:
         group.create_task(_end_after(for_s), name="curtain")
+    else:
+        group.create_task(_say_over(observer, story.ends_s), name="epilogue")
 
 
 def _audience(group: asyncio.TaskGroup, bus: Bus, *, hall: Hall, started_ns: int) -> Audience:
@@ -115,6 +118,12 @@ def _audience(group: asyncio.TaskGroup, bus: Bus, *, hall: Hall, started_ns: int
 async def _end_after(seconds: float) -> NoReturn:
     await asyncio.sleep(seconds)
     raise _OverError
+
+
+async def _say_over(observer: Observer, seconds: float) -> None:
+    """Tell people that nothing more will happen; the node lives on as long as they look at it."""
+    await asyncio.sleep(seconds)
+    observer.add(Entry(at_ns=time.monotonic_ns(), event="over"))
 
 
 @contextmanager

@@ -1,6 +1,8 @@
 """The whole simulated node: real agent, real worker, real sockets, as a program runs it."""
 
 import json
+import os
+import pty
 import signal
 import subprocess
 import tempfile
@@ -191,3 +193,38 @@ def test_people_get_sentences_where_no_terminal_is() -> None:
     assert outcome.code == 0
     assert "pod default/training-0 gets NPU 0" in outcome.out
     assert "driver restarted" in outcome.out
+
+
+def test_a_terminal_shows_the_node_until_ctrl_c(tmp_path: Path) -> None:
+    """The table, the event lines, and a word when nothing more will happen."""
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text("{npus: 1, steps: [{at_s: 1, npu: 0, pulse: 80E01801}]}")
+    ours, theirs = pty.openpty()
+    program = subprocess.Popen(
+        [*PROGRAM, "sim", f"--scenario={scenario}"],
+        stdout=theirs,
+        stderr=subprocess.PIPE,
+        env=clean_environment(TMPDIR=str(tmp_path), TERM="xterm"),
+    )
+    os.close(theirs)
+    shown = ""
+    while "that was the story" not in shown:
+        shown += os.read(ours, 65536).decode(errors="replace")
+    program.send_signal(signal.SIGINT)
+    while read_on(ours):
+        pass
+    _, err = program.communicate(timeout=20)
+    os.close(ours)
+
+    assert (program.returncode, err) == (0, b"")
+    assert "held by" in shown
+    assert "80E01801, once" in shown
+    assert list(tmp_path.iterdir()) == [scenario]
+
+
+def read_on(descriptor: int) -> bytes:
+    """Return what comes from a terminal; nothing when its other side is closed."""
+    try:
+        return os.read(descriptor, 65536)
+    except OSError:
+        return b""
