@@ -1,5 +1,8 @@
 """The table of options holds together."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from ascend_agent.cli.arguments import _SERVICE_VARIABLE
@@ -23,6 +26,22 @@ def test_every_setting_has_an_option() -> None:
     set_by_options = {option.sets for option in OPTIONS}
 
     assert set(Settings.model_fields) - set_by_options == WITHOUT_OPTION
+
+
+@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
+def test_help_says_what_holds_where_nothing_is_given(option: Option) -> None:
+    """People should not have to look for the document."""
+    values = Settings().model_dump(mode="json") | SimulatedNode().model_dump(mode="json")
+    value = values.get(option.sets)
+    if option.sets in {"kubelet_socket", "pod_resources_socket"}:
+        value = Path(str(value)).name  # the rest of the path follows from another option
+    match value:
+        case None | False:
+            return
+        case float():
+            value = f"{value:g}"
+
+    assert re.search(rf"\(default [^)]*{re.escape(str(value))}", option.help)
 
 
 def test_no_two_options_share_a_name_or_a_setting() -> None:
