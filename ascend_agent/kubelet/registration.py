@@ -15,6 +15,7 @@ from ascend_agent.kubelet.texts import shown
 from ascend_agent.model.ids import ResourceName
 
 _REGISTER = "/v1beta1.Registration/Register"
+_KUBELETS = "Kubernetes 1.28 to 1.37"
 _LARGEST_ANSWER = 64 * 1024  # an empty message
 # The kubelet names the versions it speaks at the end of a sentence longer than other texts get.
 _REFUSAL_SHOWN = 200
@@ -38,7 +39,8 @@ async def register(
     except GRPCError as error:
         text = shown(error.message or error.status.name, limit=_REFUSAL_SHOWN)
         raise RegistrationRefusedError(
-            f"the kubelet refused {resource} ({codec.API_VERSION}): {text}"
+            f"the kubelet refused {resource}: {text}; the agent speaks {codec.API_VERSION} alone, "
+            f"as kubelets of {_KUBELETS} do, and asks again"
         ) from error
     finally:
         channel.close()

@@ -47,8 +47,8 @@ async def test_the_kubelet_is_told_version_socket_and_resource(path: Path) -> No
     assert not request.options.pre_start_required
 
 
-async def test_a_kubelet_of_another_version_is_quoted(path: Path) -> None:
-    """Its text says which versions it speaks; the operator needs the end of it."""
+async def test_a_kubelet_of_another_version_is_quoted_and_ours_is_named(path: Path) -> None:
+    """Its text says which versions it speaks, ours which kubelet would do."""
     text = (
         'requested API version "v1beta1" is not supported by kubelet. '
         'Supported version is "v1beta2"'
@@ -61,7 +61,10 @@ async def test_a_kubelet_of_another_version_is_quoted(path: Path) -> None:
         with pytest.raises(RegistrationRefusedError) as refused:
             await say(path)
 
-    assert str(refused.value) == f"the kubelet refused huawei.com/Ascend910 (v1beta1): {text}"
+    assert str(refused.value) == (
+        f"the kubelet refused huawei.com/Ascend910: {text}; the agent speaks v1beta1 alone, "
+        "as kubelets of Kubernetes 1.28 to 1.37 do, and asks again"
+    )
 
 
 async def test_a_refusal_is_cut_and_shown_on_one_line(path: Path) -> None:
@@ -72,7 +75,7 @@ async def test_a_refusal_is_cut_and_shown_on_one_line(path: Path) -> None:
         with pytest.raises(RegistrationRefusedError) as refused:
             await say(path)
 
-    assert str(refused.value).endswith("no?" + "x" * 194 + "...")
+    assert ": no?" + "x" * 194 + "...;" in str(refused.value)
 
 
 async def test_a_refusal_without_text_names_its_status(path: Path) -> None:
