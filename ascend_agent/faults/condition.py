@@ -30,6 +30,9 @@ from ascend_agent.model.npu import Npu
 _MOST_CODES: Final = 128
 """Per NPU, as many as the driver can list. A flood beyond is cut, and a reading mends it."""
 
+ALARM: Final = 2
+"""From this health value on the driver calls a chip sick."""
+
 _NOT_SUPPORTED: Final = -8255
 """Return code: the chip has no such query, so its missing answer is no failure."""
 
@@ -132,7 +135,8 @@ def learn(condition: Condition, reading: HealthReading, catalog: Catalog) -> Con
     """Return the condition after *reading*.
 
     An answer that lacks one of its two halves counts as a failed round, yet the other half is
-    taken over. A failed round leaves what was known, and so does one that found no driver, or
+    taken over, but for an alarm: only the codes tell whether it takes the NPU out. A failed round
+    leaves what was known, and so does one that found no driver, or
     another NPU in the place of this one.
     """
     outcome = reading.outcome
@@ -154,13 +158,13 @@ def _learn_answer(
         codes = _compared(codes, answer.codes, reading)
         codes = _bounded(codes, catalog)
     if not (answer.lost or _is_full(answer)):
-        known = answer.health is not None
+        calm = answer.health is not None and answer.health < ALARM
         return replace(
             condition,
             codes=codes,
-            health=answer.health if known else condition.health,
-            health_asked_after=reading.asked_after if known else condition.health_asked_after,
-            lost_since_ms=None if known else condition.lost_since_ms,
+            health=answer.health if calm else condition.health,
+            health_asked_after=reading.asked_after if calm else condition.health_asked_after,
+            lost_since_ms=condition.lost_since_ms if answer.health is None else None,
             failed_rounds=condition.failed_rounds + 1,
             tried=True,
         )
@@ -170,7 +174,7 @@ def _learn_answer(
     return replace(
         condition,
         codes=codes,
-        health=None if answer.lost else answer.health,
+        health=answer.health,
         health_asked_after=reading.asked_after,
         lost_since_ms=lost_since if answer.lost else None,
         parked=False,

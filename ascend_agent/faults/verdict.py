@@ -5,14 +5,11 @@ consequence.
 """
 
 from dataclasses import dataclass
-from typing import Final
 
 from ascend_agent.faults.catalog import Catalog, isolates
-from ascend_agent.faults.condition import Condition
+from ascend_agent.faults.condition import ALARM, Condition
 from ascend_agent.model.fault import CARD_DROP, FaultCode, FaultLevel, Severity
 from ascend_agent.model.health import ActiveFault, HealthState, UnhealthyReason
-
-_ALARMING_HEALTH: Final = frozenset({2, 3})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +39,7 @@ def judge(
     found = {
         UnhealthyReason.FAULT: any(f.isolates and f.code != CARD_DROP for f in faults),
         UnhealthyReason.CARD_DROP: dropped,
-        UnhealthyReason.DCMI_HEALTH: condition.health in _ALARMING_HEALTH
+        UnhealthyReason.DCMI_HEALTH: (condition.health or 0) >= ALARM
         and not any(catalog.knows(fault.code) for fault in faults),
         UnhealthyReason.DRIVER_UNRESPONSIVE: unresponsive,
         UnhealthyReason.DRIVER_UNAVAILABLE: driver_gone,

@@ -78,9 +78,13 @@ def lost(*, npu: int = 0, at: int = 20_000) -> HealthReading:
 
 
 def partial(
-    *, codes: frozenset[FaultCode] | None = None, health: int | None = None, rc: int = -8005
+    *,
+    codes: frozenset[FaultCode] | None = None,
+    health: int | None = None,
+    rc: int = -8005,
+    asked: int = 0,
 ) -> HealthReading:
-    return reading(HealthAnswer(health=health, lost=False, codes=codes, rc=rc))
+    return reading(HealthAnswer(health=health, lost=False, codes=codes, rc=rc), asked=asked)
 
 
 def inventory(*npus: int | Npu) -> Inventory:

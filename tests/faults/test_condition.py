@@ -174,6 +174,16 @@ SILENT = UnhealthyReason.DRIVER_UNRESPONSIVE
         pytest.param(
             [partial(health=0)] * 3, (SILENT,), [], id="three rounds without the list of codes"
         ),
+        pytest.param([partial(health=0)] * 2, (), [], id="two rounds without the list of codes"),
+        pytest.param(
+            [partial(health=3)] * 2, (), [], id="an alarm whose codes can't be read is no news yet"
+        ),
+        pytest.param(
+            [answer(health=3), partial(health=1)], (), [], id="the end of an alarm needs no codes"
+        ),
+        pytest.param(
+            [lost(), partial(health=3)], (), [], id="a card that is back with an alarm is back"
+        ),
         pytest.param(
             [partial(codes=frozenset())] * 3, (SILENT,), [], id="three rounds without health"
         ),

@@ -122,9 +122,11 @@ def test_a_fault_that_comes_back_is_dated_anew() -> None:
 def test_a_drop_keeps_its_first_time() -> None:
     ledger = fold(healthy(0), [lost(at=21_000), lost(at=22_000)])
     gone = fold(ledger, [inventory(unlisted(make_npu(0)))], now=23_000)
+    back = fold(gone, [inventory(0)], now=24_000)
 
     assert [fault.since_ms for fault in shown(ledger).faults] == [21_000]
     assert [fault.since_ms for fault in shown(gone).faults] == [21_000]
+    assert [fault.since_ms for fault in shown(back).faults] == [21_000]
 
 
 def test_an_unlisted_card_keeps_the_time_it_left_the_list() -> None:

@@ -20,6 +20,7 @@ from tests.faults.steps import (
     healthy,
     lost,
     occur,
+    partial,
     reading,
     recover,
     shown,
@@ -68,6 +69,18 @@ ALARM = UnhealthyReason.DCMI_HEALTH
             id="health read after it does",
         ),
         pytest.param(
+            [occur(UNKNOWN, seq=1), partial(health=1, asked=1)],
+            (),
+            [UNKNOWN],
+            id="health alone does so too",
+        ),
+        pytest.param(
+            [occur(UNKNOWN, seq=1), partial(codes=frozenset({UNKNOWN}), asked=1)],
+            (FAULT,),
+            [UNKNOWN],
+            id="codes alone say nothing about how bad they are",
+        ),
+        pytest.param(
             [occur(UNKNOWN, seq=1, severity=Severity.MINOR)],
             (),
             [UNKNOWN],
@@ -104,6 +117,10 @@ def test_the_verdict_follows_from_what_stands(
     assert told.reasons == reasons
     assert [fault.code for fault in told.faults] == codes
     assert told.healthy is not bool(reasons)
+
+
+def test_a_code_that_is_only_shown_leaves_the_npu_healthy() -> None:
+    assert shown(fold(healthy(0), [occur(MINOR, seq=1)])).state is HealthState.HEALTHY
 
 
 def test_a_sub_healthy_npu_stays_in_service() -> None:
