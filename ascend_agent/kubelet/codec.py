@@ -31,6 +31,8 @@ from ascend_agent.model.ids import (
 )
 
 API_VERSION = "v1beta1"
+# Encoding a first message loads more of betterproto2's libraries, which would hold up the loop in
+# the middle of the first registration: here it is part of the import.
 NOTHING = bytes(device_plugin.Empty())
 
 _MOST_CONTAINERS = 1000

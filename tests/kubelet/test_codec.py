@@ -1,5 +1,8 @@
 """Read and written with Google's messages on the other side, so that no mistake is shared."""
 
+import subprocess
+import sys
+
 import pytest
 
 from ascend_agent._generated.deviceplugin import v1beta1 as generated
@@ -269,3 +272,23 @@ def test_more_pods_than_any_node_runs_are_refused() -> None:
 def test_the_request_for_pods_is_empty() -> None:
     assert pods_v1.ListPodResourcesRequest.FromString(codec.LIST_REQUEST) is not None
     assert codec.LIST_REQUEST == b""
+
+
+@pytest.mark.peer
+def test_the_first_message_of_a_process_loads_nothing() -> None:
+    """Betterproto2 imports a part of pydantic then, 0.2 s on the loop while registering."""
+    script = (
+        "import sys\n"
+        "from ascend_agent.kubelet import codec\n"
+        "before = set(sys.modules)\n"
+        "codec.format_registration(endpoint='a.sock', resource='huawei.com/a')\n"
+        "codec.parse_allocate(bytes.fromhex('0a030a0161'), resource='huawei.com/a')\n"
+        "codec.format_grants([])\n"
+        "print(sorted(set(sys.modules) - before))"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=25
+    )
+
+    assert done.stdout == "[]\n"
