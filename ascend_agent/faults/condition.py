@@ -155,7 +155,7 @@ def _learn_answer(
 ) -> Condition:
     codes = condition.codes
     if answer.codes is not None:
-        codes = _compared(codes, answer.codes, reading)
+        codes = _compared(codes, answer.codes - {RESET_FINISHED}, reading)
         codes = _bounded(codes, catalog)
     if not (answer.lost or _is_full(answer)):
         calm = answer.health is not None and answer.health < ALARM

@@ -128,6 +128,7 @@ SILENT = UnhealthyReason.DRIVER_UNRESPONSIVE
             id="a finished reset clears nothing before it is read",
         ),
         pytest.param([occur(RESET_FINISHED, seq=1)], (), [], id="a finished reset never stands"),
+        pytest.param([answer(RESET_FINISHED)], (), [], id="nor where the driver lists it"),
         pytest.param(
             [occur(RESTART, seq=1), Resync(npu=PhyId(0), reason="overflow")],
             (FAULT,),
