@@ -68,9 +68,6 @@ class SubscribeFaults:
             self._faults.publish(Resync(npu=None, reason=f"event of unlisted logic id {logic}"))
 
     def _publish_resync(self, resync: DriverResync) -> None:
-        if resync.lane is None:
-            self._faults.publish(Resync(npu=None, reason=resync.reason))
-            return
         for npu in self._on_lane(resync.lane):
             self._faults.publish(Resync(npu=npu, reason=resync.reason))
 
@@ -83,7 +80,8 @@ class SubscribeFaults:
                 return npu.phy
         return None
 
-    def _on_lane(self, lane: LaneId) -> list[PhyId | None]:
+    def _on_lane(self, lane: LaneId | None) -> list[PhyId | None]:
+        """Return the NPUs that *lane* serves; None stands for all."""
         inventory = self._inventory.value
         known = inventory.npus if inventory else ()
         on_lane: list[PhyId | None] = [

@@ -1,5 +1,6 @@
 """Driver events become events of NPUs; what can't be attributed asks for a full look."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
@@ -28,12 +29,17 @@ class _Resync:
 
 
 class _News:
-    def __init__(self, *items: DriverFault | DriverResync) -> None:
+    """What the worker tells, with pauses in seconds between."""
+
+    def __init__(self, *items: DriverFault | DriverResync | float) -> None:
         self._items = items
 
     async def news(self) -> AsyncIterator[DriverFault | DriverResync]:
         for item in self._items:
-            yield item
+            if isinstance(item, float):
+                await asyncio.sleep(item)
+            else:
+                yield item
 
 
 def _fault(logic: int) -> DriverFault:
@@ -48,7 +54,7 @@ def _fault(logic: int) -> DriverFault:
     )
 
 
-async def _published(bus: Bus, *items: DriverFault | DriverResync) -> list[FaultNotice]:
+async def _published(bus: Bus, *items: DriverFault | DriverResync | float) -> list[FaultNotice]:
     reader = bus.faults.subscribe()
     flow = SubscribeFaults(
         news=_News(*items),
@@ -90,11 +96,24 @@ async def test_a_chatty_unlisted_chip_asks_once() -> None:
     assert len(notices) == 1
 
 
+async def test_a_chip_that_talks_on_is_asked_about_again_after_a_while() -> None:
+    """The first look may have come too early to find it."""
+    notices = await _published(_bus(), _fault(40), 4.9, _fault(40), 0.2, _fault(40))
+
+    assert [type(notice) for notice in notices] == [Resync, Resync]
+
+
 async def test_a_new_worker_resyncs_all_and_a_lane_its_own_npus() -> None:
     everything, one = await _published(_bus(), _Resync(lane=None), _Resync(lane=6))
 
     assert everything == Resync(npu=None, reason="worker started")
     assert one == Resync(npu=PhyId(6), reason="worker started")
+
+
+async def test_a_lane_that_answers_before_the_inventory_resyncs_all() -> None:
+    (notice,) = await _published(Bus([]), _Resync(lane=3))
+
+    assert notice == Resync(npu=None, reason="worker started")
 
 
 async def test_a_lane_of_no_known_npu_resyncs_all() -> None:
