@@ -162,6 +162,8 @@ class Agent:
             "shares": settings.shares,
         }
         log.info("agent starts", extra=facts)
+        if settings.allow_unsafe_library:
+            log.warning("driver library not checked", extra={"library": settings.library})
 
     def _render_metrics(self) -> bytes:
         self._metrics.record_dropped_logs(self._dropped_logs())

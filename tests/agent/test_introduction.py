@@ -63,3 +63,12 @@ async def test_a_directory_that_was_told_is_not_sought(
     assert facts["device_plugin_dir"] == tmp_path / "a"
     assert facts["kubelet_socket"] == tmp_path / "a" / "kubelet.sock"
     assert facts["pod_resources_socket"] == tmp_path / "b" / "pod-resources" / "kubelet.sock"
+
+
+async def test_a_library_that_is_loaded_unchecked_is_said_at_each_start(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    """PM-5: the option is for test set-ups, and must not be forgotten in a manifest."""
+    phrase = "driver library not checked"
+    assert phrase not in await said(caplog, tmp_path)
+    assert phrase in await said(caplog, tmp_path, allow_unsafe_library=True)
