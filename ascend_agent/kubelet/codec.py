@@ -102,16 +102,19 @@ def parse_prestart(body: bytes) -> tuple[PluginDeviceId, ...]:
 
 def _check_count(what: str, count: int, most: int) -> None:
     if not 1 <= count <= most:
-        raise BadMessageError(f"{count} {what} in one call, not 1 to {most}")
+        raise BadMessageError(f"{count} {what} in one call, not 1 to {most}: change the pod")
 
 
 def _parse_ids(texts: Sequence[str], most: int) -> tuple[PluginDeviceId, ...]:
     if len(texts) > most:
-        raise BadMessageError(f"{len(texts)} device ids for one container, {most} are the most")
+        raise BadMessageError(
+            f"{len(texts)} device ids for one container, {most} are the most: lower its limits"
+        )
     for text in texts:
         if not 0 < len(text) <= _LONGEST_ID:
             raise BadMessageError(
-                f"device id '{shown(text)}' has {len(text)} characters, not 1 to {_LONGEST_ID}"
+                f"device id '{shown(text)}' has {len(text)} characters, not 1 to {_LONGEST_ID}: "
+                "none of this agent's is like that, recreate the pod"
             )
     return tuple(PluginDeviceId(text) for text in texts)
 

@@ -50,7 +50,7 @@ class _LimitedStream(Stream):
     async def recv_data(self, size: int) -> bytes:
         if size > self.limit:
             raise OversizeMessageError(
-                f"the message has {size} bytes, at most {self.limit} are accepted"
+                f"the message has {size} bytes, at most {self.limit} are accepted: send less"
             )
         return await super().recv_data(size)
 

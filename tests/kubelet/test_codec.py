@@ -81,11 +81,11 @@ def test_a_question_about_all_shares_of_a_big_node_is_read() -> None:
 @pytest.mark.parametrize(
     ("body", "text"),
     [
-        (b"", "0 container requests in one call, not 1 to 1000"),
+        (b"", "0 container requests in one call, not 1 to 1000: change the pod"),
         (allocate_request(*[["a"]] * 1001), "1001 container requests"),
-        (allocate_request(["a"] * 801), "801 device ids for one container, 800 are the most"),
-        (allocate_request(["x" * 64]), f"'{'x' * 64}' has 64 characters, not 1 to 63"),
-        (allocate_request(["x" * 10_000]), f"'{'x' * 77}...' has 10000 characters"),
+        (allocate_request(["a"] * 801), "one container, 800 are the most: lower its limits"),
+        (allocate_request(["x" * 64]), "64 characters, not 1 to 63: none of this agent's is like"),
+        (allocate_request(["x" * 10_000]), f"device id '{'x' * 77}...' has 10000 characters"),
         (allocate_request(["a", ""]), "'' has 0 characters"),
         (bytes.fromhex("0a030a0561"), "malformed protobuf: field 1 claims 5 bytes, 1 are left"),
         (bytes.fromhex("0a020801"), "malformed protobuf: field 1 is no text"),

@@ -75,7 +75,7 @@ async def test_an_oversize_message_is_refused_before_it_is_read(peer: RawPeer) -
     answer = await peer.answer(call)
 
     assert answer.status == Status.RESOURCE_EXHAUSTED.value
-    assert answer.text == "the message has 20000000 bytes, at most 4194304 are accepted"
+    assert answer.text == "the message has 20000000 bytes, at most 4194304 are accepted: send less"
     assert await works(peer)
 
 
