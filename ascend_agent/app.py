@@ -49,6 +49,7 @@ from ascend_agent.host.layouts import KUBELET_DIRS, find_kubelet_dir
 from ascend_agent.host.lock import FileInstanceLock
 from ascend_agent.host.numa import SysfsNuma
 from ascend_agent.injection import cdi, devnodes, runtime
+from ascend_agent.injection.logical import WithLogicalIds
 from ascend_agent.interfaces import (
     HostFiles,
     Injection,
@@ -371,7 +372,8 @@ class Agent:
             InjectionWay.DEVICES: devnodes.INJECTION,
             InjectionWay.CDI: cdi.INJECTION,
         }
-        return ways[self._way()]
+        way = ways[self._way()]
+        return WithLogicalIds(way) if self._settings.logical_ids else way
 
     def _cdi_flow(self) -> WriteCdiSpec:
         return WriteCdiSpec(

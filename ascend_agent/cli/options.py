@@ -131,6 +131,13 @@ OPTIONS: tuple[Option, ...] = (
         "how NPUs get into a container (default auto)",
     ),
     Option(
+        "logical-ids",
+        "logical_ids",
+        _SERVING,
+        None,
+        "also set ASCEND_RT_VISIBLE_DEVICES to 0..n-1",
+    ),
+    Option(
         "cdi-dir",
         "cdi_dir",
         _RUN,

@@ -173,6 +173,9 @@ class Settings(BaseModel):
     inject: InjectionWay = Field(
         default=InjectionWay.AUTO, description="how NPUs get into a container"
     )
+    logical_ids: bool = Field(
+        default=False, description="also set ASCEND_RT_VISIBLE_DEVICES to 0..n-1 in containers"
+    )
     docker_runtime: bool = Field(
         default=False, description="containers run with ascend-docker-runtime"
     )

@@ -227,3 +227,12 @@ async def test_who_holds_which_npu_is_shown(fake_dcmi: Path) -> None:
 
         holders = {phy: npu(status, phy)["holders"] for phy in range(4)}
         assert holders == {0: [], 1: ["team/train-0/main"], 2: [], 3: ["team/train-0/main"]}
+
+
+async def test_an_image_is_told_to_count_from_zero_where_it_needs_that(fake_dcmi: Path) -> None:
+    """AL-13: beside whatever else the way in says."""
+    async with node(fake_dcmi, FOUR) as there, there.serving("--logical-ids"):
+        (granted,) = await allocate(there, ids(3, 1))
+
+        assert granted["envs"]["ASCEND_VISIBLE_DEVICES"] == "1,3"
+        assert granted["envs"]["ASCEND_RT_VISIBLE_DEVICES"] == "0,1"
