@@ -4,6 +4,7 @@ Every scalar is read as text and typed by the models afterwards: YAML itself wou
 code of digits into a decimal number, one with a leading zero into an octal one.
 """
 
+import re
 from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from ascend_agent.settings.simulated import SimulatedNode
 from ascend_agent.settings.steps import DropStep, FaultStep, HangStep, WorkerStep
 
 _LARGEST_FILE = 1 << 20
+_NAME_OF_YAML = re.compile(r'"<\w+ string>", ')
 _KNOWN = {
     "": tuple(SimulatedNode.model_fields),
     "fault": tuple(FaultStep.model_fields),
@@ -67,12 +69,12 @@ def parse_scenario(data: bytes | str, *, name: str, **overrides: object) -> Simu
     try:
         raw = yaml.load(data, Loader=_TextLoader)  # noqa: S506 -- builds text, lists, dicts only
     except (yaml.YAMLError, RecursionError) as error:
-        why = " ".join(str(error).split()) or "nested too deeply"
+        # Of what YAML calls its input nobody needs to know; line and column stay.
+        why = " ".join(_NAME_OF_YAML.sub("", str(error)).split()) or "nested too deeply"
         raise ConfigError(f"scenario {name}: is no YAML ({why}); correct it there") from error
     if not isinstance(raw, dict):
-        raise ConfigError(
-            f"scenario {name}: {shown(raw)} is no mapping; start with chip:, npus: and steps:"
-        )
+        said = "is empty" if raw is None else f"{shown(raw)} is no mapping"
+        raise ConfigError(f"scenario {name}: {said}; start with chip:, npus: and steps:")
     try:
         return SimulatedNode.model_validate(raw | overrides)
     except ValidationError as error:

@@ -89,7 +89,7 @@ class HangStep(_Step):
     """
 
     card: Index | None = None
-    call: CardCall | NodeCall
+    call: Literal[CardCall, NodeCall]
     hang_s: float = Field(gt=0, le=_LONGEST_S)
 
     @model_validator(mode="after")

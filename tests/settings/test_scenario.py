@@ -70,7 +70,7 @@ def test_what_is_given_beside_the_file_wins() -> None:
         ("npus: many", "scenario s.yaml, npus: 'many' is no whole number; give one"),
         ("npus: 65", "scenario s.yaml, npus: 65 is more than a node of 910B3 can hold; give 0 to"),
         ("[1]", "scenario s.yaml: ['1'] is no mapping; start with chip:, npus: and steps:"),
-        ("", "scenario s.yaml: None is no mapping; start with"),
+        ("", "scenario s.yaml: is empty; start with"),
         ("steps: 3", "scenario s.yaml, steps: '3' is no list; write one"),
         (
             "steps: [{at_s: 1, npu: 0, fault: 80E0180G}]",
@@ -93,7 +93,14 @@ def test_what_is_given_beside_the_file_wins() -> None:
             "steps: [{at_s: 1, explode: yes}]",
             "scenario s.yaml, step 1: {'at_s': '1', 'explode': 'yes'} says nothing that happens; ",
         ),
-        ("chip: 910A\nchip: 910B3", "scenario s.yaml: is no YAML (the key 'chip' stands twice in"),
+        (
+            "chip: 910A\nchip: 910B3",
+            "scenario s.yaml: is no YAML (the key 'chip' stands twice in line 2, column 1",
+        ),
+        (
+            "steps: [{at_s: 1, card: 0, call: reset, hang_s: 3}]",
+            "scenario s.yaml, step 1, call: 'reset' is not allowed; use one of 'identity', ",
+        ),
         ("{", "scenario s.yaml: is no YAML (while parsing a flow node"),
         ("? [a]\n: 1", "scenario s.yaml: is no YAML (a key is no text in"),
         ("a: *nobody", "scenario s.yaml: is no YAML (found undefined alias"),
