@@ -15,6 +15,7 @@ from ascend_agent.errors import (
     LaggedError,
     NpuUnresponsiveError,
 )
+from ascend_agent.faults.condition import ALARM
 from ascend_agent.interfaces import HealthReader
 from ascend_agent.model.fault import (
     RESET_FINISHED,
@@ -32,9 +33,6 @@ from ascend_agent.runtime.wakeup import Wakeup
 
 _RECOVERY_CHECKS_S = (1.0, 2.0, 4.0)
 """A recovered code that the driver still lists is asked for again this long after the event."""
-
-_ALARM = 2
-"""From this health value on the driver calls the chip sick, with or without a code."""
 
 _SPREAD = 16
 _BREATH_S = 0.02
@@ -89,7 +87,7 @@ class _NpuReader:
         now = asyncio.get_running_loop().time()
         answer = reading.outcome
         # The driver may drop the code first and lower the health value a little later.
-        if isinstance(answer, HealthAnswer) and (answer.health or 0) < _ALARM:
+        if isinstance(answer, HealthAnswer) and (answer.health or 0) < ALARM:
             listed = self._checks.keys() if answer.codes is None else answer.codes
             self._checks = {code: at for code, at in self._checks.items() if code in listed}
         checks: dict[FaultCode, list[float]] = {}

@@ -41,7 +41,7 @@ class _Health:
         if self.raises:
             raise self.raises
         codes = self.codes.get(address.lane, frozenset())
-        health = 3 if codes or self.alarm else 0
+        health = 2 if codes or self.alarm else 1
         return HealthAnswer(health=health, lost=False, codes=codes, phy=self.whose)
 
     def times(self, lane: int) -> list[float]:
@@ -272,6 +272,8 @@ async def test_a_lane_that_another_call_found_hung_is_read_at_once() -> None:
         driver.put(DriverState(phase=DriverPhase.READY))
         await asyncio.sleep(10)
         driver.put(DriverState(phase=DriverPhase.READY, parked_lanes=(1,)))
+        await asyncio.sleep(1)
+        driver.put(DriverState(phase=DriverPhase.READY, parked_lanes=(1,), callbacks=True))
         await settle()
 
     assert scene.health.times(0) == [0]
