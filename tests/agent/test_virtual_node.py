@@ -101,8 +101,8 @@ async def test_a_lock_that_can_not_be_taken_is_named_and_tried_again() -> None:
         async with stage.agent() as agent:
             await asyncio.sleep(60)
             assert stage.seen(Registered) == []
-            healthy, why = agent.report.healthz()
-            assert not healthy
+            ready, why = agent.report.readyz()
+            assert not ready
             assert f"{stage.directory}/run" in why
             assert "--run-dir" in why
 
