@@ -148,6 +148,28 @@ async def test_what_is_no_http2_is_hung_up_on(socket: Path) -> None:
     await writer.wait_closed()
 
 
+async def test_a_content_type_with_parameters_is_refused_at_once(peer: RawPeer) -> None:
+    """No kubelet sends one; who does gets an answer, and the connection goes on."""
+    begin = [
+        (name, "application/grpc; charset=utf-8" if name == "content-type" else value)
+        for name, value in headers(ECHO)
+    ]
+
+    answer = await peer.answer(peer.call(begin, message(b"x")))
+
+    assert answer.headers[":status"] == "415"
+    assert await works(peer)
+
+
+async def test_a_call_whose_deadline_is_already_over_gets_an_answer(peer: RawPeer) -> None:
+    answer = await peer.answer(
+        peer.call(headers(ECHO, more=[("grpc-timeout", "0n")]), message(b"x"))
+    )
+
+    assert answer.status == Status.UNKNOWN.value
+    assert await works(peer)
+
+
 async def test_a_stream_reset_twice_harms_nobody(peer: RawPeer) -> None:
     call = peer.call(headers(ECHO), message(b"x", announced=100), end=False)
     reset = frame(0x03, (8).to_bytes(4), stream=call)
