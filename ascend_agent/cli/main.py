@@ -4,9 +4,11 @@ Commands are imported when chosen: ``--help``, ``version`` and mistakes answer a
 """
 
 import os
+import signal
 import sys
 from collections.abc import Mapping, Sequence
-from types import TracebackType
+from types import FrameType, TracebackType
+from typing import NoReturn
 
 from ascend_agent.cli.arguments import Arguments, UsageError, parse
 from ascend_agent.cli.options import Command
@@ -22,6 +24,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code."""
     sys.excepthook = _say_briefly
     environment = dict(os.environ)  # noqa: TID251 -- the one place that reads it
+    _fill_closed_streams()
     try:
         arguments = parse(sys.argv[1:] if argv is None else argv, environment)
         code = _perform(arguments, environment)
@@ -42,6 +45,9 @@ def _perform(arguments: Arguments, environment: Mapping[str, str]) -> int:
         if arguments.problems:
             raise ConfigError("\n".join(arguments.problems))
         return _print_version()
+    if arguments.command is not Command.DEVICES:
+        # Until the loop listens; a process 1, as in a pod, would not even hear of it.
+        signal.signal(signal.SIGTERM, _end_before_anything_runs)
     from ascend_agent.cli import commands  # noqa: PLC0415 -- brings the settings' models
     from ascend_agent.cli.compose import compose  # noqa: PLC0415 -- the same
 
@@ -53,6 +59,21 @@ def _perform(arguments: Arguments, environment: Mapping[str, str]) -> int:
             return commands.simulate(settings, show, environment, arguments.warnings)
         case Command.DEVICES:
             return commands.devices(settings, show, environment, arguments.warnings)
+
+
+def _fill_closed_streams() -> None:
+    """Put the null device where we were started with a standard stream closed.
+
+    What is opened later would else get its number, and the vendor's library prints there.
+    """
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            descriptor = os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
+            setattr(sys, name, os.fdopen(descriptor, "r" if name == "stdin" else "w"))
+
+
+def _end_before_anything_runs(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001 -- as the system calls it
+    sys.exit(EXIT_OK)
 
 
 def _say_briefly(

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib.metadata import version
 
 import pytest
@@ -13,9 +14,12 @@ from tests.cli.programs import PROGRAM, clean_environment, run_program
 
 
 @pytest.fixture(autouse=True)
-def _hook(monkeypatch: pytest.MonkeyPatch) -> None:
-    """``main`` puts its own hook in place, for good."""
+def _hooks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """``main`` puts its own hooks in place, for good."""
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
 
 
 def test_a_version_is_printed_without_another_process(capsys: pytest.CaptureFixture[str]) -> None:
@@ -186,3 +190,36 @@ def test_ctrl_c_is_no_traceback() -> None:
 
     assert program.returncode == 130
     assert err == ""
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize("command", ["run", "sim"])
+def test_an_end_that_comes_before_the_start_is_orderly(command: str) -> None:
+    """A process 1 never hears of a SIGTERM it has not asked for: its pod would hang for 30 s."""
+    driver = ["--driver=simulated"] if command == "run" else []
+    program = subprocess.Popen(
+        [*PROGRAM, command, *driver, "--scenario=/dev/stdin"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=clean_environment(),
+    )
+    # It waits for the scenario, so it is certainly running; Python may still be starting up.
+    with pytest.raises(subprocess.TimeoutExpired):
+        program.wait(timeout=1)
+    program.send_signal(signal.SIGTERM)
+
+    assert (*program.communicate(timeout=25), program.returncode) == ("", "", 0)
+
+
+@pytest.mark.peer
+def test_closed_standard_streams_are_no_failure() -> None:
+    """Some supervisors start their programs so; what is opened later must not take the places."""
+    script = (
+        "import os; from ascend_agent.cli import main; code = main(['version'])\n"
+        "os._exit(code or {os.readlink(f'/proc/self/fd/{n}') for n in range(3)} != {os.devnull})"
+    )
+    closed = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", sys.executable, "-c", script]
+
+    assert subprocess.run(closed, check=False, timeout=25).returncode == 0
