@@ -1,7 +1,7 @@
 """What holds for every test: limits, virtual time, and the guards nobody has to ask for.
 
 An ordinary async test runs on virtual time and has 2 s of real time; one marked ``peer`` or
-``slow`` has 30 s, and ``peer`` has real time, since another process knows no other. A test fails
+``slow`` has 30 s (four times that under coverage), and ``peer`` has real time, since another process knows no other. A test fails
 for a task it leaves behind, a call that blocks the loop, an error that only asyncio's own log
 would have told, and a connection that leaves this machine. What a single area needs (fakes,
 peers) is beside its tests.
@@ -23,10 +23,10 @@ from hypothesis import settings
 
 pytest_plugins = ["tests.fake_dcmi.fixtures"]
 
-_ORDINARY_LIMIT_S = 2
-_LONG_LIMIT_S = 30
-_BLOCKED_S = 0.1
-_BLOCKED_TRACED_S = 0.4  # measuring coverage makes everything slower
+_SLOWED = 1 if sys.gettrace() is None else 4  # measuring coverage makes everything slower
+_ORDINARY_LIMIT_S = 2 * _SLOWED
+_LONG_LIMIT_S = 30 * _SLOWED
+_BLOCKED_S = 0.1 * _SLOWED
 _STRICT = os.environ.get("ASCEND_CI") == "1"  # noqa: TID251 -- CI has no other way to say so
 _PROXIES = ("http_proxy", "https_proxy", "grpc_proxy", "all_proxy")
 
@@ -158,7 +158,7 @@ class _Moment:
         use = resource.getrusage(resource.RUSAGE_THREAD)
         return cls(time.perf_counter(), _collections.took_s, use)
 
-    def blocked_s(self, limit_s: float) -> float:
+    def blocked_s(self) -> float:
         """Return how long the thread has blocked or computed since; 0 where it was only pushed.
 
         A thread that neither gave up its core nor used it lost it to another process.
@@ -167,7 +167,7 @@ class _Moment:
         took_s = end.wall_s - self.wall_s - (end.collected_s - self.collected_s)
         computed_s = end.use.ru_utime + end.use.ru_stime - self.use.ru_utime - self.use.ru_stime
         gave_up = end.use.ru_nvcsw > self.use.ru_nvcsw
-        return took_s if gave_up or computed_s > limit_s else 0
+        return took_s if gave_up or computed_s > _BLOCKED_S else 0
 
 
 @pytest.fixture(autouse=True)
@@ -182,16 +182,15 @@ def _no_blocked_loop(
         yield
         return
     blocked: list[str] = []
-    limit_s = _BLOCKED_S if sys.gettrace() is None else _BLOCKED_TRACED_S
     # asyncio's debug mode measures by the loop's own clock, which is virtual here.
     run = asyncio.Handle._run
 
     def timed(handle: asyncio.Handle) -> None:
         before = _Moment.now()
         run(handle)
-        if time.perf_counter() - before.wall_s > limit_s:
-            took_s = before.blocked_s(limit_s)
-            if took_s > limit_s:
+        if time.perf_counter() - before.wall_s > _BLOCKED_S:
+            took_s = before.blocked_s()
+            if took_s > _BLOCKED_S:
                 blocked.append(f"{handle!r} took {took_s:.3f} s")
 
     monkeypatch.setattr(asyncio.Handle, "_run", timed)

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.peer
 
 _SUITE = '''
-import asyncio, socket, time, warnings
+import asyncio, gc, socket, time, warnings
 import pytest
 
 kept = []
@@ -33,6 +33,7 @@ async def test_never_looks_at_a_failure():
     task = asyncio.get_running_loop().create_task(fail())
     await asyncio.sleep(1)
     del task
+    gc.collect()
 
 def test_leaves_the_machine():
     """192.0.2.0/24 is reserved for documentation: nobody is there even without the guard."""
