@@ -175,6 +175,10 @@ class Node:
             lambda: sum(each["in_flight"] for each in self.host.statistics().values()) >= calls
         )
 
+    async def gone(self, pid: int) -> None:
+        """Wait until there is no process of that number."""
+        await _come_true(lambda: not alive(pid))
+
     async def traced(self, symbol: str, times: int) -> None:
         """Wait until *symbol* was called that often since the host's ``trace on``."""
         await _come_true(lambda: sum(call.symbol == symbol for call in self.host.trace()) >= times)

@@ -23,6 +23,7 @@ async def test_a_second_instance_waits_and_takes_over_when_the_first_ends(
     """KL-4: within 5 s, however the first one ends."""
     async with node(fake_dcmi, FOUR) as there, there.agent() as first:
         await there.kubelet.event("list")
+        worker = there.worker
         async with there.agent() as second:
             waits = await second.logged("another instance serves this node")
             there.kubelet.forget()
@@ -34,6 +35,7 @@ async def test_a_second_instance_waits_and_takes_over_when_the_first_ends(
             assert f"pid {first.pid} on " in waits["holder"]
             assert listed["healthy"] == 4
             assert await first.ended() == (0 if ending is signal.SIGTERM else -9)
+            await there.gone(worker)
 
 
 async def test_a_hangup_registers_anew(fake_dcmi: Path) -> None:

@@ -25,7 +25,7 @@ FOUR = "preset 910B3 4"
 
 
 async def test_two_hundred_restarts_leave_nothing_behind(fake_dcmi: Path) -> None:
-    """Descriptors, threads and memory of both processes, after a few restarts and after 200."""
+    """Descriptors, threads, memory of both processes; and no storm of warnings (KL-7, OB-2)."""
     async with node(fake_dcmi, "preset 910B3 8") as there, there.serving() as agent:
         await agent.logged("driver ready")
         worker = there.worker
@@ -41,6 +41,8 @@ async def test_two_hundred_restarts_leave_nothing_behind(fake_dcmi: Path) -> Non
         after, worker_after = footprint(agent.pid), footprint(worker)
         log.info("agent: %s, then %s", before, after)
         log.info("worker: %s, then %s", worker_before, worker_after)
+        warned = [line["msg"] for line in agent.lines if line["level"] != "info"]
+        assert len(warned) == len(set(warned))
         assert (after.descriptors, after.threads) == (before.descriptors, before.threads)
         assert after.rss_mib - before.rss_mib < GROWTH_MIB
         assert worker_after.descriptors == worker_before.descriptors
