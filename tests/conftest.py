@@ -1,10 +1,10 @@
 """What holds for every test: limits, virtual time, and the guards nobody has to ask for.
 
 An ordinary async test runs on virtual time and has 2 s of real time; one marked ``peer`` or
-``slow`` has 30 s (four times that under coverage), and ``peer`` has real time, since another process knows no other. A test fails
-for a task it leaves behind, a call that blocks the loop, an error that only asyncio's own log
-would have told, and a connection that leaves this machine. What a single area needs (fakes,
-peers) is beside its tests.
+``slow`` has 30 s, and ``peer`` has real time, since another process knows no other; all have four
+times as long while coverage is measured. A test fails for a task it leaves behind, a call that
+blocks the loop, an error that only asyncio's own log would have told, and a connection that leaves
+this machine. What a single area needs (fakes, peers) is beside its tests.
 """
 
 import asyncio
