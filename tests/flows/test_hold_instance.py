@@ -1,6 +1,7 @@
 """One serving instance a node (KL-4)."""
 
 import asyncio
+import logging
 
 import pytest
 from looptime import LoopTimeProxy
@@ -51,9 +52,10 @@ async def test_a_free_lock_is_held_at_once() -> None:
 
 
 async def test_another_instance_is_waited_for_and_named_then_replaced_within_a_tenth_of_a_second(
-    looptime: LoopTimeProxy,
+    looptime: LoopTimeProxy, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Two at once would make the kubelet reset the counts; the hand-over is under 5 s."""
+    caplog.set_level(logging.INFO)
     bus, lock = Bus([]), _Lock(free=False)
     async with running(_flow(bus, lock).run):
         await asyncio.sleep(60)
@@ -64,6 +66,10 @@ async def test_another_instance_is_waited_for_and_named_then_replaced_within_a_t
         await asyncio.sleep(0.1)
         assert bus.instance.value == InstanceState(phase=InstancePhase.HOLDING)
     assert looptime == 60.1
+    assert [record.getMessage() for record in caplog.records] == [
+        "another instance serves this node",
+        "took over from another instance",
+    ]
 
 
 async def test_the_lock_is_given_back_on_the_way_out() -> None:

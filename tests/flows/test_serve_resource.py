@@ -2,7 +2,10 @@
 
 import asyncio
 import itertools
+import logging
 from dataclasses import dataclass, field
+
+import pytest
 
 from ascend_agent.bus import Bus
 from ascend_agent.dialects import plain
@@ -36,6 +39,7 @@ class _Endpoint:
         self.stream_writer: LatestWriter[int] = self.streams.claim("test")
         self.registered: list[float] = []
         self.offers: list[Offer] = []
+        self.tried: list[float] = []
         self.opened = 0
         self.closed = 0
         self.placed = False
@@ -45,6 +49,7 @@ class _Endpoint:
         self.unopenable: KubeletError | None = None
 
     async def open(self) -> SocketIdentity:
+        self.tried.append(asyncio.get_running_loop().time())
         if self.unopenable:
             raise self.unopenable
         self.opened += 1
@@ -209,6 +214,42 @@ async def test_a_kubelet_that_does_not_answer_is_tried_again_with_growing_pauses
         assert scene.phase() is ServingPhase.REGISTERED
 
 
+async def test_trouble_is_logged_once_a_cause_and_tries_begin_anew_after_success(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """KL-5, OB-2."""
+    caplog.set_level(logging.INFO)
+    scene = _Scene()
+    scene.all_well()
+    scene.endpoint.refuses = KubeletGoneError("refused")
+    async with running(scene.flow.run):
+        await asyncio.sleep(20)
+        scene.endpoint.refuses = KubeletGoneError("no such file")
+        await asyncio.sleep(20)
+        scene.endpoint.refuses = None
+        await asyncio.sleep(20)
+        scene.endpoint.refuses = KubeletGoneError("no such file")
+        scene.look(kubelet=2)
+        await settle()
+        await asyncio.sleep(0.2)
+        tries = [at for at in scene.endpoint.registered if at >= 60]
+        assert len(tries) == 3
+        scene.endpoint.refuses = None
+        await asyncio.sleep(20)
+
+    told = [(r.getMessage(), vars(r).get("why") or vars(r)["count"]) for r in caplog.records]
+    assert told == [
+        ("not registered with the kubelet", "refused"),
+        ("not registered with the kubelet", "no such file"),
+        ("registered with the kubelet", 1),
+        ("not registered with the kubelet", "no such file"),
+        ("registered with the kubelet", 2),
+    ]
+    state = scene.bus.serving[RESOURCE].value
+    assert state is not None
+    assert state.registrations == 2
+
+
 async def test_a_kubelet_that_takes_its_time_to_answer_is_waited_for_and_said() -> None:
     """Until then the state told why nothing was served before."""
     scene = _Scene()
@@ -345,6 +386,9 @@ async def test_a_socket_that_can_not_be_made_is_tried_again_and_said() -> None:
     async with running(scene.flow.run):
         await asyncio.sleep(1)
         assert scene.detail == "/plugins is not writable"
+        pauses = [after - before for before, after in itertools.pairwise(scene.endpoint.tried)]
+        assert pauses == sorted(pauses)
+        assert len(pauses) <= 4
         scene.endpoint.unopenable = None
         await asyncio.sleep(10)
         assert scene.phase() is ServingPhase.REGISTERED
