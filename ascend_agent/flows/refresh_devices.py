@@ -143,8 +143,13 @@ class RefreshDevices:
         enumeration: Enumeration,
         asked: dict[asyncio.Task[NpuIdentity | UnreadCard], NpuAddress],
     ) -> None:
+        unread = self._inventory.unread if self._inventory else ()
+        reasons = {card.address: card.reason for card in unread}
         answers = [
-            task.result() if task.done() else UnreadCard(address=address, reason=_NOT_YET)
+            # One that was silent before is not news while it is asked once more.
+            UnreadCard(address=address, reason=reasons.get(address, _NOT_YET))
+            if not task.done()
+            else task.result()
             for task, address in asked.items()
         ]
         known = {npu.phy: npu for npu in self._inventory.npus} if self._inventory else {}

@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+import logging
 from dataclasses import dataclass, field
 
 import pytest
@@ -12,7 +13,7 @@ from ascend_agent.bus import Bus
 from ascend_agent.errors import DriverError, NpuUnresponsiveError
 from ascend_agent.flows.refresh_devices import RefreshDevices, RefreshPeriods
 from ascend_agent.model.fault import Resync
-from ascend_agent.model.health import HealthAnswer, HealthReading
+from ascend_agent.model.health import HealthAnswer, HealthReading, ReadingFailure
 from ascend_agent.model.ids import CardId, Millis, PhyId
 from ascend_agent.model.npu import (
     DriverPhase,
@@ -264,3 +265,84 @@ async def test_workers_that_hang_one_after_the_other_are_not_replaced_for_ever()
 
     times = [round(at) for at, _ in reader.asked[1:]]
     assert times == [13, 46, 109, 409, 709]
+
+
+async def test_nobody_is_asked_before_there_is_a_driver() -> None:
+    bus = Bus([])
+    reader = _Reader([enumeration(0)])
+    driver = bus.driver.claim("driver-worker")
+    flow = _flow(bus, reader, driver)
+    driver.put(DriverState(phase=DriverPhase.STARTING))
+
+    async with running(flow.run):
+        await asyncio.sleep(5)
+        assert reader.asked == []
+        driver.put(DriverState(phase=DriverPhase.READY))
+        await settle()
+        assert reader.asked == [(5, False)]
+
+
+async def test_a_card_that_is_found_again_ends_the_search() -> None:
+    bus = Bus([])
+    reader = _Reader([enumeration(0, lost=1), enumeration(0, 1)])
+
+    async with running(_flow(bus, reader).run):
+        await asyncio.sleep(290)
+
+        assert [at for at, _ in reader.asked] == [0, 2]
+
+
+async def test_readings_that_tell_nothing_of_a_card_change_nothing() -> None:
+    bus = Bus([])
+    reader = _Reader([enumeration(0)])
+    readings = bus.readings.claim("test")
+
+    async with running(_flow(bus, reader).run):
+        await asyncio.sleep(1)
+        readings.publish(dataclasses.replace(_lost(0), outcome=ReadingFailure.FAILED))
+        await asyncio.sleep(100)
+
+        assert len(reader.asked) == 1
+
+
+async def test_what_came_and_went_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    bus = Bus([])
+    everything, without = enumeration(0, 1, 2, 3), enumeration(0, 2, 3, lost=1)
+    reader = _Reader(
+        [everything, without, without, everything], chip_names={2: "Nonesuch"}, silent={3}
+    )
+    faults = bus.faults.claim("test")
+
+    async with running(_flow(bus, reader).run):
+        for _ in range(4):
+            await asyncio.sleep(4)
+            faults.publish(Resync(npu=None, reason="look"))
+
+    said = [(r.levelname, r.getMessage(), vars(r).get("npu")) for r in caplog.records]
+    assert said == [
+        ("INFO", "npu found", 0),
+        ("INFO", "npu found", 1),
+        ("WARNING", "chip not recognised", 2),
+        ("WARNING", "card not readable", None),
+        ("WARNING", "npu no longer listed by the driver", 1),
+        ("WARNING", "cards missing", None),
+        ("INFO", "npu listed again", 1),
+    ]
+
+
+async def test_a_list_that_fails_is_said_once_and_its_end_too(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    broken = Enumeration(addresses=(), cards=-1, lost_cards=0, unreadable=())
+    bus = Bus([])
+
+    async with running(_flow(bus, _Reader([broken, broken, enumeration()])).run):
+        await asyncio.sleep(30)
+
+    assert [(r.levelname, r.getMessage()) for r in caplog.records] == [
+        ("WARNING", "device list not readable"),
+        ("INFO", "device list readable again"),
+        ("WARNING", "no npu found"),
+    ]
