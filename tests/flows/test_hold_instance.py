@@ -129,6 +129,14 @@ async def test_a_lock_that_can_not_be_taken_is_said_until_it_is_held() -> None:
         await flow.run()
     assert bus.instance.value.phase is InstancePhase.HOLDING
 
+    lock.trouble, lock.free = "", False
+    async with running(flow.run):
+        assert bus.instance.value.phase is InstancePhase.WAITING
+    lock.trouble = "Permission denied"
+    with pytest.raises(HostError):
+        await flow.run()
+    assert bus.instance.value.obstacle == lock.trouble
+
 
 async def test_a_change_among_the_sockets_is_reason_to_look_at_the_lock(
     looptime: LoopTimeProxy,
