@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ascend_agent import chips
 from ascend_agent.bus import Bus
-from ascend_agent.dialects import plain
+from ascend_agent.dialects import find_dialects
 from ascend_agent.driver.child import Spawn, spawn_worker
 from ascend_agent.driver.deadlines import Deadlines
 from ascend_agent.driver.health import DriverHealth
@@ -48,7 +48,7 @@ from ascend_agent.host.fsevents import PluginDirectoryWatcher
 from ascend_agent.host.layouts import KUBELET_DIRS, find_kubelet_dir
 from ascend_agent.host.lock import FileInstanceLock
 from ascend_agent.host.numa import SysfsNuma
-from ascend_agent.injection import cdi, devnodes, runtime
+from ascend_agent.injection import find_injections
 from ascend_agent.injection.logical import WithLogicalIds
 from ascend_agent.interfaces import (
     HostFiles,
@@ -65,7 +65,7 @@ from ascend_agent.runtime.backoff import Backoff
 from ascend_agent.runtime.clock import Clock
 from ascend_agent.runtime.supervisor import Supervisor, TaskSpec
 from ascend_agent.settings import InjectionWay, Settings
-from ascend_agent.slicing import shared, whole
+from ascend_agent.slicing import find_modes
 from ascend_agent.telemetry.http import HttpServer
 from ascend_agent.telemetry.metrics import Metrics
 
@@ -112,7 +112,8 @@ class Agent:
     ) -> None:
         self._settings = settings = _located(settings, kubelet_dirs)
         self._clock = Clock()
-        self._dialect: SchedulerDialect = plain.DIALECT
+        self._dialect: SchedulerDialect = find_dialects()["plain"]
+        self._mode: SlicingMode = find_modes()["shared" if settings.shares > 1 else "whole"]
         self._host = Host(
             files=host or LocalHostFiles(root=settings.host_root),
             numa=numa or SysfsNuma(),
@@ -292,7 +293,7 @@ class Agent:
                 ).run,
             ),
         ]
-        if self._mode().needs_device_share:
+        if self._mode.needs_device_share:
             tasks.append(
                 TaskSpec(
                     name="enable-shares",
@@ -344,18 +345,15 @@ class Agent:
             word=word,
             resource=self._dialect.resource_of(word),
             dialect=self._dialect,
-            mode=self._mode(),
+            mode=self._mode,
             shares=self._settings.shares,
             share_policy=self._settings.share_policy,
             spec_of=_spec_of,
         )
 
-    def _mode(self) -> SlicingMode:
-        return shared.MODE if self._settings.shares > 1 else whole.MODE
-
     def _ledger(self) -> Ledger:
         rules = HealthRules(
-            shares_required=self._mode().needs_device_share,
+            shares_required=self._mode.needs_device_share,
             driver_grace_ms=round(self._settings.driver_grace_s * 1000),
             failed_rounds=self._settings.failed_rounds,
         )
@@ -367,12 +365,7 @@ class Agent:
         return InjectionWay.RUNTIME if self._settings.docker_runtime else InjectionWay.DEVICES
 
     def _injection(self) -> Injection:
-        ways: dict[InjectionWay, Injection] = {
-            InjectionWay.RUNTIME: runtime.INJECTION,
-            InjectionWay.DEVICES: devnodes.INJECTION,
-            InjectionWay.CDI: cdi.INJECTION,
-        }
-        way = ways[self._way()]
+        way = find_injections()[self._way().value]
         return WithLogicalIds(way) if self._settings.logical_ids else way
 
     def _cdi_flow(self) -> WriteCdiSpec:
