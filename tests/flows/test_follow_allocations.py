@@ -68,13 +68,14 @@ async def test_holders_appear_soon_after_an_allocate_and_go_with_their_pod() -> 
     served = bus.served.claim("test")
 
     async with running(_flow(bus, pods).run):
-        pods.held = {RESOURCE: {PluginDeviceId("Ascend910-3"): HOLDER}}
         served.publish(
             AllocateServed(
                 resource=RESOURCE, npus=(PhyId(3),), took_s=0.0, refusal="", at_ms=Millis(0)
             )
         )
-        await asyncio.sleep(0.6)
+        await asyncio.sleep(0.4)  # the kubelet books a device only when the pod is admitted
+        pods.held = {RESOURCE: {PluginDeviceId("Ascend910-3"): HOLDER}}
+        await asyncio.sleep(0.2)
         assert bus.allocations.value is not None
         assert dict(bus.allocations.value.holders) == {3: (HOLDER,)}
 

@@ -83,6 +83,7 @@ def test_each_obstacle_is_named() -> None:
 def test_no_npu_and_no_stream_are_not_ready() -> None:
     bus = Bus([RESOURCE])
     bus.driver.claim("t").put(DriverState(phase=DriverPhase.READY))
+    assert "npus have not been read yet" in _report(bus).readyz()[1]
     node = bus.node.claim("t")
     node.put(node_view(0))
     assert "lists no npu" in _report(bus).readyz()[1]
@@ -135,6 +136,7 @@ def test_the_status_is_json_and_carries_every_id_of_an_npu() -> None:
 def test_the_page_shows_every_npu_and_escapes_what_others_wrote() -> None:
     page = _report(_serving_bus()).index()
     assert page.count("<tr>") == 9
+    assert "<td>00000003-00000005-DEADBEEF-00000000-00FF00FF</td><td>0000:C3:00.0</td>" in page
     assert "&lt;pod&gt;" in page
     assert "<pod>" not in page
 
