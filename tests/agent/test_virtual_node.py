@@ -166,6 +166,7 @@ def descriptors() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
+@pytest.mark.slow
 async def test_five_quiet_minutes_change_nothing() -> None:
     """No list, no registration, no growth; the NPUs are read at their period and no more often."""
     async with staged() as stage, stage.kubelet, stage.agent() as agent:
