@@ -114,7 +114,13 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "host-root", "host_root", _RUN, "DIR", "where the host's file system is mounted (default /)"
     ),
-    Option("node-name", "node_name", _RUN, "NAME", "name of the own Node object"),
+    Option(
+        "node-name",
+        "node_name",
+        _RUN,
+        "NAME",
+        "name of the own Node object; nothing depends on it yet",
+    ),
     Option("shares", "shares", _SERVING, "1..100", "kubelet devices an NPU (default 1)"),
     Option(
         "share-policy",

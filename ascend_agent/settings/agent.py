@@ -164,7 +164,7 @@ class Settings(BaseModel):
         default=Path("/run/ascend-agent"), description="directory of the node lock"
     )
     node_name: Annotated[str, AfterValidator(_node_name)] | None = Field(
-        default=None, description="name of the own Node object"
+        default=None, description="name of the own Node object; nothing depends on it yet"
     )
     shares: int = Field(default=1, ge=1, le=100, description="kubelet devices an NPU")
     share_policy: SharePolicy = Field(
