@@ -1,6 +1,7 @@
 """Allocate gives what exists, refuses with the reason, and ends within its deadline."""
 
 import asyncio
+import logging
 from collections.abc import Sequence
 
 import pytest
@@ -129,6 +130,22 @@ async def test_pre_start_checks_the_same_ids() -> None:
     await allocate.check([PluginDeviceId("Ascend910-1")])
     with pytest.raises(AllocationError, match="Ascend910-2"):
         await allocate.check([PluginDeviceId("Ascend910-2")])
+
+
+async def test_each_call_is_one_line_that_says_what_became_of_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    allocate = _allocate(Bus([]), view=node_view(sick=(2,)))
+
+    await allocate.allocate([_asks("Ascend910-1"), _asks("Ascend910-0")])
+    with pytest.raises(AllocationError) as refused:
+        await allocate.allocate([_asks("Ascend910-2")])
+
+    granted, denied = (vars(record) for record in caplog.records)
+    assert (granted["msg"], granted["npus"]) == ("allocated", [1, 0])
+    assert (denied["msg"], denied["why"]) == ("allocate refused", str(refused.value))
+    assert granted["resource"] == denied["resource"] == RESOURCE
 
 
 async def test_before_the_driver_answered_nothing_can_be_given() -> None:
