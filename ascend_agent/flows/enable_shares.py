@@ -88,7 +88,7 @@ class EnableShares:
     async def _enable_each(self, npus: Sequence[Npu]) -> None:
         async with asyncio.TaskGroup() as group:
             for npu in npus:
-                if npu.address is not None:
+                if npu.address is not None and npu.phy not in self._lost:
                     group.create_task(
                         self._enable(npu, npu.address), name=f"enable-share {npu.phy}"
                     )

@@ -10,11 +10,13 @@ from ascend_agent.bus import Bus
 from ascend_agent.errors import DriverError, DriverUnavailableError, NpuUnresponsiveError
 from ascend_agent.flows.enable_shares import EnableShares
 from ascend_agent.model.fault import RESET_FINISHED, Assertion, FaultEvent, Origin, Resync
-from ascend_agent.model.health import HealthAnswer, HealthReading, ShareStates
+from ascend_agent.model.health import HealthAnswer, HealthReading, ReadingFailure, ShareStates
 from ascend_agent.model.ids import Millis, PhyId
 from ascend_agent.model.npu import NpuAddress
 from tests.fakes.npus import inventory, without_address
 from tests.fakes.running import running, settle
+
+FAILED = ReadingFailure.FAILED
 
 
 @dataclass
@@ -119,6 +121,8 @@ async def test_a_card_that_was_lost_in_its_place_is_switched_before_it_is_shared
         await asyncio.sleep(1)
         readings.publish(_reading(1, lost=True))
         readings.publish(_reading(0, lost=False))
+        readings.publish(dataclasses.replace(_reading(1, lost=True), outcome=FAILED))
+        bus.faults.claim("test").publish(Resync(npu=None, reason="a look at all"))
         await settle()
         assert _states(bus) == {0: True}
 
@@ -126,7 +130,11 @@ async def test_a_card_that_was_lost_in_its_place_is_switched_before_it_is_shared
         readings.publish(_reading(1, lost=False))
         await settle()
         assert _states(bus) == {0: True, 1: True}
-        assert share.asked == [(0, 0), (1, 0), (0, 2), (1, 2)]
+        assert share.asked == [(0, 0), (1, 0), (0, 1), (0, 2), (1, 2)]
+
+        readings.publish(_reading(1, lost=False))
+        await settle()
+        assert len(share.asked) == 5
 
 
 async def test_the_flag_is_set_again_after_a_reset_and_a_new_worker() -> None:
