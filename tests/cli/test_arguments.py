@@ -133,6 +133,16 @@ def test_a_wrong_option_is_named_with_its_remedy(argv: str, problem: str) -> Non
     assert found.startswith(problem)
 
 
+@pytest.mark.parametrize(
+    "argv", [f"run --{'x' * 1000}", f"run {'x' * 1000}", f"run --run-dir=/a --run-dir={'x' * 1000}"]
+)
+def test_a_long_word_is_cut_where_it_is_told(argv: str) -> None:
+    (found,) = problems(argv)
+
+    assert "x" * 78 in found
+    assert "x" * 81 not in found
+
+
 def test_everything_wrong_is_told_at_once() -> None:
     found = problems("run y --bogus --library --shares=1 --shares=2 -hotReset=0 --volcanoType=x")
 

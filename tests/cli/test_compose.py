@@ -39,6 +39,10 @@ def test_options_of_all_sources_meet_in_the_settings() -> None:
 
 def test_sim_is_simulated_and_quiet() -> None:
     """Its faults are deliberate; a log of them would only disturb the view."""
+    _, longest = composed("sim --for 604800")
+    _, shortest = composed("sim --for 0.5")
+    assert (longest.for_s, shortest.for_s) == (604800, 0.5)
+
     settings, show = composed("sim --for 2.5 --json")
 
     assert settings.driver is DriverKind.SIMULATED
@@ -75,6 +79,9 @@ def test_a_scenario_file_fills_the_node_and_flags_win_over_it(tmp_path: Path) ->
         ("sim --npus 65", "--npus: 65 is more than a node of 910B3 can hold; give 0 to 64"),
         ("sim --chip 999", "--chip: '999' is no chip we simulate; use one of 310, 310B4"),
         ("sim --for 0", "--for: '0' is no time; give seconds, more than 0, up to a week"),
+        ("sim --for 604801", "--for: '604801' is no time"),
+        (f"sim --for {'x' * 100}", f"--for: '{'x' * 80}' is no time"),
+        (f"sim --json={'x' * 100}", f"--json: '{'x' * 80}' is neither true nor false"),
         ("sim --for nan", "--for: 'nan' is no time"),
         ("sim --for inf", "--for: 'inf' is no time"),
         ("sim --json=perhaps", "--json: 'perhaps' is neither true nor false; give one of them"),

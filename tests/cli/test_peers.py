@@ -90,6 +90,7 @@ def test_a_broken_form_is_told(argv: list[str], problem: str) -> None:
         (["--v=3"], {"log_level": "info"}),
         (["--v=4"], {"log_level": "debug"}),
         (["--shareDevCount", "100"], {"shares": "100"}),
+        (["--shareDevCount=1"], {"shares": "1"}),
         (["-deviceResetTimeout=600"], {"device_reset_timeout_s": "600"}),
         (["-listWatchPeriod=3"], {"health_interval_s": "3"}),
         (["--node_name=n1"], {"node_name": "n1"}),
@@ -110,6 +111,7 @@ def test_what_means_the_same_is_translated(argv: list[str], settings: dict[str, 
         (["-logLevel=info"], "-logLevel: 'info' is not allowed; give -1, 0, 1, 2 or 3"),
         (["-shareDevCount=0"], "-shareDevCount: '0' is not allowed; give 1 to 100"),
         (["-shareDevCount=101"], "-shareDevCount: '101' is not allowed; give 1 to 100"),
+        (["-deviceResetTimeout=601"], "-deviceResetTimeout: '601' is not allowed; give 10 to 600"),
         (["-deviceResetTimeout=9"], "-deviceResetTimeout: '9' is not allowed; give 10 to 600"),
         (["-listWatchPeriod=2"], "-listWatchPeriod: '2' is not allowed; give 3 to 1800"),
         (["--v=-1"], "--v: '-1' is not allowed; give 0 to 99"),
@@ -123,6 +125,15 @@ def test_what_means_the_same_is_translated(argv: list[str], settings: dict[str, 
 )
 def test_a_value_outside_the_peers_own_range_is_refused(argv: list[str], problem: str) -> None:
     assert translated(*argv).problems == [problem]
+
+
+@pytest.mark.parametrize("option", ["logLevel", "config_file", "healthz-address", "volcanoType"])
+def test_a_long_value_is_cut_where_it_is_told(option: str) -> None:
+    _, found, problems = split([f"-{option}={'x' * 1000}"])
+    (problem,) = problems or translate(found).problems
+
+    assert "x" * 80 in problem
+    assert "x" * 81 not in problem
 
 
 @pytest.mark.parametrize(

@@ -123,6 +123,7 @@ async def test_a_task_that_awaited_a_cancelled_future_is_restarted() -> None:
     assert flow.started == 2
     assert states.value is not None
     assert states.value[0].running
+    assert states.value[0].failure == "task watch ended by itself"
 
 
 async def test_a_task_that_is_tried_for_ever_is_not_vital() -> None:
