@@ -9,17 +9,7 @@ import pytest
 pytestmark = pytest.mark.slow  # each reads the whole project
 
 ROOT = Path(__file__).parents[2]
-_FOLDERS = (
-    ".ci",
-    "ascend_agent",
-    "benchmarks",
-    "charts",
-    "docs",
-    "protos",
-    "requirements",
-    "tests",
-    "tools",
-)
+_MADE = {"build", "dist"}  # by tools, and ignored by git like every hidden folder but .ci
 _TEXT = {
     "",
     ".c",
@@ -63,11 +53,18 @@ _FORBIDDEN = {
 
 def project_files() -> Iterator[Path]:
     """Yield every text file of the project, without what tools leave beside them."""
-    yield from (path for path in ROOT.iterdir() if path.is_file() and not _is_left(path))
-    for folder in _FOLDERS:
-        for path in (ROOT / folder).rglob("*"):
-            if path.is_file() and path.suffix in _TEXT and "__pycache__" not in path.parts:
-                yield path
+    for top in ROOT.iterdir():
+        if top.is_file() and not _is_left(top):
+            yield top
+        elif top.is_dir() and _is_ours(top):
+            for path in top.rglob("*"):
+                if path.is_file() and path.suffix in _TEXT and "__pycache__" not in path.parts:
+                    yield path
+
+
+def _is_ours(folder: Path) -> bool:
+    name = folder.name
+    return name == ".ci" or not (name.startswith(".") or name in _MADE or "egg-info" in name)
 
 
 def _is_left(path: Path) -> bool:
