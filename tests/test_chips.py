@@ -8,6 +8,9 @@ from ascend_agent.model.npu import ChipIdentity
 from tests.model.samples import make_chip
 
 
+A3_BOARDS = (0xB0, 0xB1, 0xB2, 0xB3, 0xB4, 0x81, 0x83, 0xD1, 0xD3)
+
+
 def files(folder: str) -> set[str]:
     """Return the modules of a folder of the package, by name."""
     paths = Path(chips.__file__).parents[1].joinpath(folder).glob("*.py")
@@ -30,11 +33,11 @@ def files(folder: str) -> set[str]:
         (make_chip("910B4-1", board=0x3C), "910B"),
         (make_chip("910B4", board=0x28), "910B"),
         (make_chip("A2G4", board=0x28), "910B"),  # China build
-        (make_chip("Ascend910", board=0xB0), "910C"),
-        (make_chip("Ascend910", board=0xD3), "910C"),
+        *((make_chip("Ascend910", board=board), "910C") for board in A3_BOARDS),
         (make_chip("910_9391", board=0xB3), "910C"),
         (make_chip("Ascend950PR", board=0x28), "950"),
         (make_chip("Ascend950DT", board=0x1A), "950"),
+        (make_chip("Ascend950" + "x" * 23), "950"),  # as long as the driver's field
         # A vNPU that a virtual machine sees as its chip is offered like one.
         (make_chip("310P3vir04", board=None), "310P"),
         (make_chip("910B3vir10", board=None), "910B"),

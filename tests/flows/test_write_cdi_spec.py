@@ -1,7 +1,10 @@
 """The CDI specification follows the inventory and the host's files."""
 
 import asyncio
+import logging
 from collections.abc import Mapping
+
+import pytest
 
 from ascend_agent.bus import Bus
 from ascend_agent.errors import HostError
@@ -54,25 +57,40 @@ async def test_it_is_written_when_the_npus_change_and_looked_over_slowly() -> No
         assert "/dev/hisi_hdc" in str(writer.documents[-1])
 
 
-async def test_a_directory_that_can_not_be_written_is_tried_again() -> None:
+async def test_a_directory_that_can_not_be_written_is_told_once_and_tried_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
     bus, writer = Bus([]), _Writer()
     bus.inventory.claim("test").put(inventory(1))
     writer.fails = True
     host = FakeHost("/dev/davinci_manager")
 
     async with running(WriteCdiSpec(bus=bus, host=host, writer=writer, spec_of=spec_of).run):
+        await asyncio.sleep(90)
         writer.fails = False
-        await asyncio.sleep(30.1)
+        await asyncio.sleep(60)
         assert len(writer.documents) == 1
+        writer.fails = True
+        await asyncio.sleep(30)
+
+    assert [r.getMessage() for r in caplog.records] == [
+        "cdi specification not written",
+        "cdi specification written",
+        "cdi specification not written",
+    ]
 
 
-async def test_a_missing_control_node_writes_nothing_until_it_is_there() -> None:
+async def test_a_missing_control_node_writes_nothing_until_it_is_there(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """A specification without it would start containers that can't open their NPU."""
     bus, writer, host = Bus([]), _Writer(), FakeHost()
     bus.inventory.claim("test").put(inventory(1))
 
     async with running(WriteCdiSpec(bus=bus, host=host, writer=writer, spec_of=spec_of).run):
         assert writer.documents == []
+        assert "/dev/davinci_manager" in vars(caplog.records[0])["why"]
         host.paths.add("/dev/davinci_manager")
         await asyncio.sleep(30.1)
         assert len(writer.documents) == 1

@@ -18,6 +18,11 @@ from tests.model.samples import unlisted
             id="ids ascend by number and are unique",
         ),
         pytest.param(
+            make(TRAINING, 4, 5, logic_from=0),
+            {"ASCEND_VISIBLE_DEVICES": "4,5", "ASCEND_RUNTIME_OPTIONS": ""},
+            id="physical ids on all others",
+        ),
+        pytest.param(
             make(UB, 4, 5, logic_from=0),
             {"ASCEND_VISIBLE_DEVICES": "0,1", "ASCEND_RUNTIME_OPTIONS": ""},
             id="logic ids on the 950",
