@@ -7,7 +7,6 @@ from ascend_agent import chips
 from ascend_agent.model.npu import ChipIdentity
 from tests.model.samples import make_chip
 
-
 A3_BOARDS = (0xB0, 0xB1, 0xB2, 0xB3, 0xB4, 0x81, 0x83, 0xD1, 0xD3)
 
 
