@@ -212,6 +212,27 @@ async def test_the_example_scenario_is_seen_step_by_step() -> None:
         assert agent.bus.driver.value.starts > 1
 
 
+@pytest.mark.parametrize(
+    ("chip", "word"), [("910C", "Ascend910"), ("310P3-duo", "Ascend310P"), ("310", "Ascend310")]
+)
+async def test_a_hang_takes_out_all_npus_of_its_card_and_no_others(chip: str, word: str) -> None:
+    """HL-8: a card of several NPUs has one lane; its second card hangs here, and answers again."""
+    hang = {"at_s": 10, "card": 1, "call": "health", "hang_s": 30}
+    on_card = {"910C": [2, 3], "310P3-duo": [2, 3], "310": [4, 5, 6, 7]}[chip]
+    async with (
+        staged(node(hang, chip=chip, npus=12)) as stage,
+        stage.kubelet,
+        stage.agent() as agent,
+    ):
+        await asyncio.sleep(30)
+        out = [device for device, fit in stage.ids(f"huawei.com/{word}").items() if not fit]
+        assert out == [f"{word}-{phy}" for phy in on_card]
+        assert {tuple(reasons(agent, phy)) for phy in on_card} == {("driver-unresponsive",)}
+
+        await asyncio.sleep(30)
+        assert all(stage.ids(f"huawei.com/{word}").values())
+
+
 async def test_a_card_that_is_lost_stays_listed_and_returns() -> None:
     """HL-3: identity is kept, so the pod that holds it and the operator still see which one."""
     lost = {"at_s": 10, "card": 5, "drop": True}
