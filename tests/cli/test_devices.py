@@ -88,6 +88,8 @@ def test_the_table_says_what_people_look_for() -> None:
     text = shown(SURVEY)
 
     for word in (
+        "NPU",
+        "AI core",
         "driver 25.2.3",
         "API v1",
         "2/1",
