@@ -24,7 +24,12 @@ async def test_leaves_a_task():
     kept.append(asyncio.get_running_loop().create_task(asyncio.sleep(9), name="forgotten"))
 
 async def test_blocks_the_loop():
-    time.sleep(0.15)
+    time.sleep(0.6)
+
+async def test_computes_on_the_loop():
+    end = time.thread_time() + 0.15
+    while time.thread_time() < end:
+        pass
 
 async def fail():
     raise OSError("unseen")
@@ -90,6 +95,7 @@ def verdicts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     [
         ("test_leaves_a_task", "left behind: ['forgotten']"),
         ("test_blocks_the_loop", "the event loop was blocked"),
+        ("test_computes_on_the_loop", "the event loop was blocked"),
         ("test_never_looks_at_a_failure", "Task exception was never retrieved"),
         ("test_leaves_the_machine", "tried to leave this machine"),
         ("test_hangs", "Timeout (>2.0s)"),
