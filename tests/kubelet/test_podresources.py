@@ -215,7 +215,8 @@ async def test_a_name_that_cannot_be_spoils_the_answer(
 
 
 async def test_the_longest_names_are_names(path: Path, ours: KubeletPodResources) -> None:
-    pod = ".".join(["x" * 62] * 4)
+    pod = ".".join(["x" * 63] * 3 + ["x" * 61])
+    assert len(pod) == 253
     body = pods(("n" * 63, pod, {"c" * 63: {ASCEND: ["a"]}}))
     async with served(Lister(body).calls(V1), path):
         (found,) = (await ours.read_holders())[ResourceName(ASCEND)].values()

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ascend_agent.errors import BadMessageError
@@ -21,6 +21,10 @@ def test_fields_come_in_their_order_with_their_values() -> None:
 
 
 @given(st.binary(max_size=300))
+@example(b"x" * 127)
+@example(b"x" * 128)  # from here on the length takes two bytes, and from 16,384 on three
+@example(b"x" * 300)
+@example(b"x" * 16_384)
 def test_a_formatted_field_is_read_back(value: bytes) -> None:
     assert list(fields(format_field(1, value))) == [(1, value)]
 

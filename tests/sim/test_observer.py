@@ -9,8 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from ascend_agent.bus import Bus
+from ascend_agent.model.fault import Assertion, FaultCode, FaultEvent, Origin
 from ascend_agent.model.health import NodeView
-from ascend_agent.model.ids import PluginDeviceId, ResourceName
+from ascend_agent.model.ids import Millis, PhyId, PluginDeviceId, ResourceName
 from ascend_agent.model.npu import DriverPhase, DriverState
 from ascend_agent.sim.entries import Entry
 from ascend_agent.sim.kubelet import EmbeddedKubelet, Happening, Listed, Registered, Started
@@ -150,6 +151,27 @@ async def test_the_driver_is_told_with_the_time_it_was_gone() -> None:
 
         assert stage.events == ["driver_ready", "driver_lost", "driver_restarted"]
         assert stage.told[2].latency_ms is not None
+
+
+async def test_what_happened_only_once_is_told_though_no_view_shows_it() -> None:
+    async with theatre() as stage:
+        faults = stage.bus.faults.claim("test")
+        event = FaultEvent(
+            npu=PhyId(3),
+            code=FaultCode(0x80E01801),
+            assertion=Assertion.ONE_OFF,
+            severity=None,
+            received_at_ms=Millis(0),
+            seen_ns=1,
+            driver_time=None,
+            origin=Origin.CALLBACK,
+            sequence=1,
+        )
+        faults.publish(replace(event, assertion=Assertion.OCCURRED))
+        faults.publish(event)
+        await settle()
+
+        assert [(entry.event, entry.facts["npu"]) for entry in stage.told] == [("pulse", 3)]
 
 
 async def test_others_can_have_their_entries_told_too() -> None:
