@@ -346,3 +346,15 @@ async def test_a_list_that_fails_is_said_once_and_its_end_too(
         ("INFO", "device list readable again"),
         ("WARNING", "no npu found"),
     ]
+
+
+async def test_a_look_that_finds_no_change_is_no_news() -> None:
+    """Whoever follows the inventory would do everything anew."""
+    bus = Bus([])
+    reader = _Reader([enumeration(0, 1)])
+
+    async with running(_flow(bus, reader).run):
+        await asyncio.sleep(700)
+
+        assert len(reader.asked) == 3
+        assert bus.inventory.version == 1
