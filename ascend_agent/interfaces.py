@@ -274,6 +274,10 @@ class Injection(Protocol):
 
     name: ClassVar[str]
 
+    @property
+    def reads_mounts(self) -> bool:
+        """Return whether ``wants`` looks at the host's mount list, which costs reading it."""
+
     def wants(
         self, npus: Sequence[tuple[Npu, ChipSpec]], *, base_mounts: tuple[str, ...] | None
     ) -> InjectionWants:

@@ -103,7 +103,8 @@ class Allocate:
             for view in world.view.npus
             if view.npu.phy in chosen
         ]
-        wants = self._injection.wants(npus, base_mounts=await self._host.base_mounts())
+        mounts = await self._host.base_mounts() if self._injection.reads_mounts else None
+        wants = self._injection.wants(npus, base_mounts=mounts)
         wanted = paths(wants)
         existing = await self._host.existing(wanted) if wanted else frozenset()
         entries = {want.path: await self._host.entries(want) for want in wants.directories}

@@ -31,6 +31,7 @@ class CdiDevices:
     """The container runtime hands in what the specification says."""
 
     name: ClassVar[str] = "cdi"
+    reads_mounts = False
 
     def wants(
         self,

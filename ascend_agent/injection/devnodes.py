@@ -19,6 +19,7 @@ class DeviceNodes:
     """The kubelet hands in what we name."""
 
     name: ClassVar[str] = "devices"
+    reads_mounts = True
 
     def wants(
         self, npus: Sequence[tuple[Npu, ChipSpec]], *, base_mounts: tuple[str, ...] | None

@@ -25,6 +25,11 @@ class WithLogicalIds:
     def __init__(self, way: Injection) -> None:
         self._way = way
 
+    @property
+    def reads_mounts(self) -> bool:
+        """Return whether the way does."""
+        return self._way.reads_mounts
+
     def wants(
         self, npus: Sequence[tuple[Npu, ChipSpec]], *, base_mounts: tuple[str, ...] | None
     ) -> InjectionWants:

@@ -20,6 +20,7 @@ class RuntimeEnvironment:
     """The vendor's runtime hands in what the environment names."""
 
     name: ClassVar[str] = "runtime"
+    reads_mounts = False
 
     def wants(
         self,

@@ -255,3 +255,22 @@ async def test_a_host_that_can_not_be_asked_is_a_refusal_with_its_reason() -> No
     allocate = _allocate(Bus([]), view=node_view(), injection=devnodes.INJECTION, host=_DeadHost())
     with pytest.raises(AllocationError, match="could not be looked at"):
         await allocate.allocate([_asks("Ascend910-3")])
+
+
+class _Unreadable(FakeHost):
+    async def base_mounts(self) -> tuple[str, ...] | None:
+        raise HostError("base.list could not be read")
+
+
+async def test_the_host_is_asked_only_for_what_the_way_in_needs() -> None:
+    """Each question costs a thread's turn, and the runtime reads the mount list itself."""
+    needs_none = _allocate(Bus([]), view=node_view(), host=_Unreadable())
+    needs_it = _allocate(
+        Bus([]), view=node_view(), injection=devnodes.INJECTION, host=_Unreadable()
+    )
+
+    (grant,) = await needs_none.allocate([_asks("Ascend910-3")])
+
+    assert grant.npus == (3,)
+    with pytest.raises(AllocationError, match=r"base\.list"):
+        await needs_it.allocate([_asks("Ascend910-3")])
