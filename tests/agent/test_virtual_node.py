@@ -233,6 +233,17 @@ async def test_a_hang_takes_out_all_npus_of_its_card_and_no_others(chip: str, wo
         assert all(stage.ids(f"huawei.com/{word}").values())
 
 
+async def test_a_usage_that_hangs_takes_its_npu_out_once() -> None:
+    """A second worker looks past the hung call ten seconds later; the call isn't made again soon."""
+    hang = {"at_s": 10, "card": 1, "call": "usage", "hang_s": 5000}
+    async with staged(node(hang)) as stage, stage.kubelet, stage.agent() as agent:
+        await asyncio.sleep(600)
+
+        assert stage.healthy_counts() == [(0.0, 8), (13.0, 7), (23.0, 8)]
+        assert agent.bus.driver.value is not None
+        assert agent.bus.driver.value.starts == 2
+
+
 async def test_a_card_that_is_lost_stays_listed_and_returns() -> None:
     """HL-3: identity is kept, so the pod that holds it and the operator still see which one."""
     lost = {"at_s": 10, "card": 5, "drop": True}

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass, field
 
 from ascend_agent.bus import Bus
-from ascend_agent.errors import DriverError, NpuUnresponsiveError
+from ascend_agent.errors import DriverError, DriverUnavailableError, NpuUnresponsiveError
 from ascend_agent.flows.read_usage import ReadUsage
 from ascend_agent.model.npu import NpuAddress, NpuProcess, NpuUsage
 from tests.fakes.npus import inventory
@@ -68,7 +68,7 @@ async def test_all_npus_are_read_in_turn_once_a_period() -> None:
 async def test_an_npu_that_can_not_be_read_is_left_out_and_comes_back() -> None:
     bus, reader = Bus([]), _Reader()
     bus.inventory.claim("test").put(inventory(3))
-    reader.fails = {0: DriverError("usage", -8005), 1: NpuUnresponsiveError("usage", -8006)}
+    reader.fails = {0: DriverError("usage", -8005), 1: DriverUnavailableError("no worker")}
     async with running(_flow(bus, reader).run):
         await asyncio.sleep(1)
         assert bus.usage.value == {2: _usage(3002)}
@@ -76,3 +76,18 @@ async def test_an_npu_that_can_not_be_read_is_left_out_and_comes_back() -> None:
         await asyncio.sleep(11)
         assert bus.usage.value is not None
         assert set(bus.usage.value) == {0, 1, 2}
+
+
+async def test_an_npu_whose_card_hung_is_left_alone_for_an_hour() -> None:
+    """A usage query that hangs took the NPU out again and again, each time its lane was freed."""
+    bus, reader = Bus([]), _Reader()
+    bus.inventory.claim("test").put(inventory(2))
+    reader.fails = {1: NpuUnresponsiveError("usage", -8006)}
+    async with running(_flow(bus, reader).run):
+        await asyncio.sleep(1)
+        reader.fails = {}
+        await asyncio.sleep(3500)
+        assert bus.usage.value is not None
+        assert set(bus.usage.value) == {0}
+        await asyncio.sleep(200)
+        assert set(bus.usage.value) == {0, 1}
