@@ -234,7 +234,7 @@ async def test_a_hang_takes_out_all_npus_of_its_card_and_no_others(chip: str, wo
 
 
 async def test_a_usage_that_hangs_takes_its_npu_out_once() -> None:
-    """A second worker looks past the hung call ten seconds later; the call isn't made again soon."""
+    """A second worker looks past the hung call ten seconds later; it isn't made again soon."""
     hang = {"at_s": 10, "card": 1, "call": "usage", "hang_s": 5000}
     async with staged(node(hang)) as stage, stage.kubelet, stage.agent() as agent:
         await asyncio.sleep(600)
