@@ -77,7 +77,7 @@ _ENDLESS = Backoff(delays_s=(0.05, 0.2, 1.0, 5.0, 10.0, 30.0), endless=True)
 _SPECS = {spec.generation: spec for spec in chips.SPECS}
 _NS_PER_S = 1_000_000_000
 _NO_RUNTIME = "ascend-docker-runtime sets ASCEND_DOCKER_RUNTIME=True in what it starts; not here"
-_USAGE_EVERY_S = 10.0
+_USAGE_EVERY_S = 30.0
 _SWITCH_INTERVAL_S = 0.0005
 _PATIENT_RESCAN_S = 30.0
 

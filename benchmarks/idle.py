@@ -23,6 +23,8 @@ async def run(seconds: int) -> dict[str, object]:
         "agent_rss_mib": round(memory[0], 1),
         "worker_rss_mib": round(memory[1], 1),
         "cpu_percent": round(100 * sum(used) / seconds, 3),
+        "agent_cpu_percent": round(100 * used[0] / seconds, 3),
+        "worker_cpu_percent": round(100 * used[1] / seconds, 3),
         "stop_s": round(stopped_s, 2),
         "seconds": seconds,
     }
