@@ -35,7 +35,7 @@ _RECOVERY_CHECKS_S = (1.0, 2.0, 4.0)
 """A recovered code that the driver still lists is asked for again this long after the event."""
 
 _SPREAD = 4
-"""Bursts a period: one would hold faults up behind it, one an NPU would wake both processes often."""
+"""Bursts a period: one would hold faults up, one an NPU would wake both processes often."""
 _BREATH_S = 0.02
 """Shortest time between two readings of one NPU: an event storm must not become a call storm."""
 
