@@ -231,7 +231,10 @@ def test_sixty_four_processes_fit(make_node: MakeNode, preset: str, chip: Chip) 
 
 
 def test_an_idle_chip_has_no_processes(make_node: MakeNode) -> None:
-    assert make_node("preset 910B3").backend.processes(0, 0, 0) == {"rc": 0, "processes": []}
+    node = make_node("preset 910B3", "trace on")
+
+    assert node.backend.processes(0, 0, 0) == {"rc": 0, "processes": []}
+    assert len(node.calls("dcmi_get_device_resource_info")) == 1
 
 
 def test_a_process_that_ends_meanwhile_costs_one_retry(make_node: MakeNode) -> None:
