@@ -77,7 +77,15 @@ def slow_file(there: Node) -> Path:
     fifo = there.home / "root" / "etc" / "ascend-docker-runtime.d" / "base.list"
     fifo.parent.mkdir(parents=True)
     os.mkfifo(fifo)
+    nodes = there.home / "root" / "dev"
+    nodes.mkdir()
+    for name in ("davinci_manager", "davinci1"):
+        (nodes / name).touch()
     return fifo
+
+
+DEVICES = ("--inject", "devices")
+"""The way in that reads the host's mount list."""
 
 
 async def allocate(there: Node) -> Facts:
@@ -97,7 +105,7 @@ async def refused(there: Node) -> str:
 async def test_an_allocate_in_flight_is_answered_before_the_end(fake_dcmi: Path) -> None:
     async with node(fake_dcmi, FOUR) as there:
         fifo = slow_file(there)
-        async with there.serving("--host-root", str(there.home / "root")) as agent:
+        async with there.serving(*DEVICES, "--host-root", str(there.home / "root")) as agent:
             async with asyncio.TaskGroup() as group:
                 asked = group.create_task(allocate(there))
                 # Opening it returns when somebody reads it: then the call is under way.
@@ -107,14 +115,14 @@ async def test_an_allocate_in_flight_is_answered_before_the_end(fake_dcmi: Path)
             assert await agent.ended() == 0
 
         (container,) = asked.result()["containers"]
-        assert container["envs"]["ASCEND_VISIBLE_DEVICES"] == "1"
+        assert "/dev/davinci1" in str(container["devices"])
 
 
 async def test_a_host_whose_files_hang_holds_up_no_end(fake_dcmi: Path) -> None:
     """The Allocate is refused with the reason, and the thread that hangs ends with the process."""
     async with node(fake_dcmi, FOUR) as there:
         fifo = slow_file(there)
-        async with there.serving("--host-root", str(there.home / "root")) as agent:
+        async with there.serving(*DEVICES, "--host-root", str(there.home / "root")) as agent:
             async with asyncio.TaskGroup() as group:
                 asked = group.create_task(refused(there))
                 writer = await asyncio.to_thread(os.open, fifo, os.O_WRONLY)
