@@ -34,9 +34,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        # Our reader has seen enough. Nothing must be flushed into the pipe at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()  # our reader has seen enough
         return EXIT_OK
+    except OSError as error:
+        # Most likely our output goes to a full disk; whatever it is, no fault of this program.
+        _discard_output()
+        sys.stderr.write(f"ascend-agent: the host refused to go on: {error}\n")
+        return EXIT_FAILED
     return code
 
 
@@ -70,6 +74,11 @@ def _fill_closed_streams() -> None:
         if getattr(sys, name) is None:
             descriptor = os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
             setattr(sys, name, os.fdopen(descriptor, "r" if name == "stdin" else "w"))
+
+
+def _discard_output() -> None:
+    """Let nothing be flushed at exit to where it can't be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _end_before_anything_runs(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001 -- as the system calls it

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 
@@ -169,6 +170,33 @@ def test_a_reader_that_has_seen_enough_is_no_failure() -> None:
     _, err = program.communicate(timeout=25)
 
     assert (program.returncode, err) == (0, "")
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["version"],
+        ["devices", "--driver=simulated", "--npus=1"],
+        ["sim", "--npus=1", "--for=2", "--json"],
+    ],
+)
+def test_a_full_disk_under_the_output_is_told_in_a_sentence(argv: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*PROGRAM, *argv],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=25,
+            check=False,
+            env=clean_environment(),
+        )
+
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("ascend-agent: the host refused to go on: ")
+    assert "No space left on device" in done.stderr
+    assert "unexpected" not in done.stderr
 
 
 @pytest.mark.peer
