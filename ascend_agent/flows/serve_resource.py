@@ -19,6 +19,8 @@ from ascend_agent.runtime.wakeup import Wakeup
 log = logging.getLogger(__name__)
 
 _RETRY_S = (0.02, 0.05, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+_HICCUPS = 2
+"""So many failures in a row are what any kubelet restart may bring, and worth no line."""
 _STREAM_DUE_S = 30.0
 """A kubelet that registered us but opens no stream for so long has forgotten us."""
 _STREAM_BACK_S = 1.0
@@ -197,12 +199,12 @@ class ServeResource:
     async def _retry_after(self, error: KubeletError, attempt: int) -> None:
         """Say what keeps us from serving, once a cause, and wait for a retry or for news."""
         text = str(error)
-        if text != self._trouble:
+        if attempt >= _HICCUPS and text != self._trouble:
             log.warning(
                 "not registered with the kubelet",
                 extra={"resource": self._offers.resource, "why": text},
             )
-        self._trouble = text
+            self._trouble = text
         self._say(ServingPhase.SERVING, text)
         wait_s = jittered(_RETRY_S[min(attempt, len(_RETRY_S) - 1)])
         until = asyncio.get_running_loop().time() + wait_s

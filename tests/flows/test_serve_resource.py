@@ -250,6 +250,23 @@ async def test_trouble_is_logged_once_a_cause_and_tries_begin_anew_after_success
     assert state.registrations == 2
 
 
+async def test_a_kubelet_that_is_away_for_a_moment_is_worth_no_line(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Every restart would bring a warning where our socket is gone before the kubelet's is back."""
+    scene = _Scene()
+    scene.all_well()
+    scene.endpoint.refuses = KubeletGoneError("no such file")
+    async with running(scene.flow.run):
+        assert scene.detail == "no such file"
+        await asyncio.sleep(0.03)
+        scene.endpoint.refuses = None
+        await asyncio.sleep(1)
+        assert scene.phase() is ServingPhase.REGISTERED
+
+    assert caplog.records == []
+
+
 async def test_a_kubelet_that_takes_its_time_to_answer_is_waited_for_and_said() -> None:
     """Until then the state told why nothing was served before."""
     scene = _Scene()
