@@ -18,3 +18,8 @@ def test_an_image_is_told_to_count_from_zero(way: Injection) -> None:
 
     assert told.envs == {**plain.envs, "ASCEND_RT_VISIBLE_DEVICES": "0,1,2"}
     assert dataclasses.replace(told, envs=plain.envs) == plain
+
+
+@pytest.mark.parametrize("way", [runtime.INJECTION, devnodes.INJECTION])
+def test_the_host_is_asked_for_what_the_way_underneath_needs(way: Injection) -> None:
+    assert WithLogicalIds(way).reads_mounts is way.reads_mounts
