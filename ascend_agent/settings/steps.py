@@ -51,7 +51,7 @@ NodeCall = Literal["open", "enumerate", "subscribe"]
 class _Step(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    at_s: float = Field(ge=0, description="seconds after the node's start instant")
+    at_s: float = Field(ge=0, le=_LONGEST_S, description="seconds after the node's start instant")
 
 
 class FaultStep(_Step):

@@ -83,6 +83,7 @@ def test_a_step_that_is_one_already_stays_what_it_is() -> None:
         {"at_s": -0.1, "npu": 0, "fault": "A"},
         {"at_s": "inf", "npu": 0, "fault": "A"},
         {"at_s": "nan", "npu": 0, "fault": "A"},
+        {"at_s": 1_000_001, "npu": 0, "fault": "A"},  # the simulated driver can't wait so long
         {"at_s": 1, "fault": "A"},
         {"at_s": 1, "npu": 0, "card": 0, "fault": "A"},
         {"at_s": 1, "npu": 0, "fault": "A", "recover": "A"},
