@@ -1,7 +1,8 @@
 """How a worker becomes usable: the library opened, then the fault events subscribed.
 
 The order is fixed: an event that comes after the subscription is about a chip that the library
-has already listed. When to try, and what follows from a failure, is decided in ``process``.
+has already listed. How often a subscription that failed is tried again is decided here as well;
+when a worker is started, and what follows from its end, in ``process``.
 """
 
 from dataclasses import dataclass
@@ -12,6 +13,10 @@ from ascend_agent.driver.frames import NODE_LANE
 from ascend_agent.driver.link import WorkerLink
 from ascend_agent.errors import DriverBusyError, DriverUnavailableError, NpuUnresponsiveError
 from ascend_agent.model.npu import DriverApi
+
+_MOST_ENDED = 2
+_AGAIN_S = 30.0
+_RARELY_S = 600.0
 
 
 class StartFailedError(Exception):
@@ -72,6 +77,37 @@ async def subscribe(link: WorkerLink, *, deadline_s: float) -> Subscription:
     if answer["rc"] in codes.ABSENT:
         return Subscription.NOT_SUPPORTED
     return Subscription.FAILED
+
+
+class Subscriber:
+    """Asks worker after worker for fault events; with *wanted* False none is asked.
+
+    Where that ended two workers in a row, a new one is not asked at once: events are worth less
+    than the NPUs, which a library that hangs or crashes there would else take from the node.
+    """
+
+    def __init__(self, *, wanted: bool, deadline_s: float) -> None:
+        self._wanted = wanted
+        self._deadline_s = deadline_s
+        self._ended = 0
+
+    @property
+    def again_in_s(self) -> float:
+        """Return how long after a failure to ask the same worker again."""
+        return _RARELY_S if self._ended >= _MOST_ENDED else _AGAIN_S
+
+    async def begin(self, link: WorkerLink) -> Subscription:
+        """Ask a new worker, if that is wise; raises as ``ask`` does."""
+        return Subscription.FAILED if self._ended >= _MOST_ENDED else await self.ask(link)
+
+    async def ask(self, link: WorkerLink) -> Subscription:
+        """Ask; raises StartFailedError only where the worker ended."""
+        if not self._wanted:
+            return Subscription.NOT_WANTED
+        self._ended += 1  # until it has answered
+        subscription = await subscribe(link, deadline_s=self._deadline_s)
+        self._ended = 0
+        return subscription
 
 
 async def _ask(link: WorkerLink, op: str, deadline_s: float) -> dict[str, object]:

@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from ascend_agent.driver.bring_up import (
     OpenedDriver,
     StartFailedError,
+    Subscriber,
     Subscription,
     WorkerEndedError,
     open_driver,
-    subscribe,
 )
 from ascend_agent.driver.child import Spawn, spawn_worker
 from ascend_agent.driver.deadlines import Deadlines
@@ -34,7 +34,6 @@ from ascend_agent.runtime.wakeup import Wakeup
 log = logging.getLogger(__name__)
 
 _BACKOFF = Backoff(delays_s=(0.0, 0.1, 0.5, 2.0, 10.0, 30.0), healthy_after_s=10.0, endless=True)
-_SUBSCRIBE_AGAIN_S = 30.0
 
 
 class DriverWorker:
@@ -63,7 +62,7 @@ class DriverWorker:
         self._state = PublishedState(state)
         self._deadlines = deadlines or Deadlines()
         self._backoff = backoff
-        self._subscribes = subscribes
+        self._subscriber = Subscriber(wanted=subscribes, deadline_s=self._deadlines.subscribe_s)
         self._link: WorkerLink | None = None
         self._ready = asyncio.Event()
         self._wakeup = Wakeup()
@@ -164,12 +163,7 @@ class DriverWorker:
 
     async def _bring_up(self, link: WorkerLink) -> None:
         opened = await open_driver(link, deadline_s=self._deadlines.alone_s)
-        self._make_current(link, opened, await self._subscribe(link))
-
-    async def _subscribe(self, link: WorkerLink) -> Subscription:
-        if not self._subscribes:
-            return Subscription.NOT_WANTED
-        return await subscribe(link, deadline_s=self._deadlines.subscribe_s)
+        self._make_current(link, opened, await self._subscriber.begin(link))
 
     def _make_current(
         self, link: WorkerLink, opened: OpenedDriver, subscription: Subscription
@@ -198,7 +192,7 @@ class DriverWorker:
 
     async def _subscribe_again(self, link: WorkerLink) -> None:
         try:
-            subscription = await self._subscribe(link)
+            subscription = await self._subscriber.ask(link)
         except WorkerEndedError:
             return  # the caller sees that it ended
         self._state.note_subscription(subscription)
@@ -208,10 +202,11 @@ class DriverWorker:
 
     def _plan_subscription(self, subscription: Subscription) -> None:
         failed = subscription is Subscription.FAILED
+        in_s = self._subscriber.again_in_s
         if failed and self._subscribe_at is None:
-            log.warning("fault subscription failed", extra={"in_s": _SUBSCRIBE_AGAIN_S})
+            log.warning("fault subscription failed", extra={"in_s": in_s})
         now = asyncio.get_running_loop().time()
-        self._subscribe_at = now + _SUBSCRIBE_AGAIN_S if failed else None
+        self._subscribe_at = now + in_s if failed else None
 
     async def _take_over(self, old: WorkerLink) -> None:
         """Bring up a second worker and put it in the place of *old*; answers who asked for it."""
@@ -237,7 +232,7 @@ class DriverWorker:
         answer = await second.list_chips(reinitialise=False, deadline_s=self._deadlines.alone_s)
         if answer["rc"] != 0:
             raise StartFailedError(f"{answer.get('call', 'enumerate')} answered {answer['rc']}")
-        self._make_current(second, opened, await self._subscribe(second))
+        self._make_current(second, opened, await self._subscriber.begin(second))
         return answer
 
     def _answer_take_over(self, answer: Answer | DriverUnavailableError) -> None:

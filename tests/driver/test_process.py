@@ -331,6 +331,36 @@ async def test_a_worker_that_dies_while_asked_to_subscribe_again_is_replaced(
         assert _now(states).starts == 2
 
 
+async def test_a_subscription_that_ends_workers_does_not_take_the_npus_from_the_node(
+    worker: DriverWorker,
+    script: Script,
+    states: Latest[DriverState],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Events are worth less: after two such ends the chips are polled, and it is tried rarely."""
+    script.answers["subscribe"] = None
+    async with running(worker.run):
+        await asyncio.sleep(2 * 10 + 1)
+        assert _now(states).phase is DriverPhase.READY
+        assert _now(states).callbacks is False
+        assert _now(states).starts == 3
+        assert script.worker.ops == ["open"]
+
+        await asyncio.sleep(600 + 10)
+        assert script.workers[2].ops == ["open", "subscribe"]
+        assert script.worker.ops == ["open"]
+        assert _now(states).starts == 4
+
+        script.worker.answers["subscribe"] = {"rc": 0}
+        await asyncio.sleep(600)
+        assert _now(states).callbacks is True
+        script.worker.close()
+        await settle()
+        assert script.worker.ops == ["open", "subscribe"]
+    waits = [vars(r)["in_s"] for r in caplog.records if "subscription failed" in r.getMessage()]
+    assert waits == [600, 600]
+
+
 async def test_a_worker_for_a_single_look_never_subscribes(
     script: Script, states: Latest[DriverState]
 ) -> None:
