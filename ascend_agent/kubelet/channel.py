@@ -5,12 +5,14 @@ gRPC status means is left to the caller.
 """
 
 import asyncio
+import errno
+import os
 from pathlib import Path
 
 from grpclib.client import Channel
 from grpclib.const import Cardinality, Status
 from grpclib.exceptions import GRPCError, ProtocolError, StreamTerminatedError
-from grpclib.protocol import H2Protocol
+from grpclib.protocol import Connection, H2Protocol
 from h2.exceptions import H2Error
 
 from ascend_agent.errors import BadMessageError, KubeletError, KubeletGoneError
@@ -108,6 +110,14 @@ class KubeletChannel(Channel):
             made=_nobody_cares,
             gone=_nobody_cares,
         )
+
+    async def __connect__(self) -> H2Protocol:
+        """Return a connection that stands; grpclib would trip over what it tore down itself."""
+        protocol = await super().__connect__()
+        connection: Connection = protocol.connection
+        if connection.is_closing():
+            raise ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
+        return protocol
 
     async def _create_connection(self) -> H2Protocol:
         protocol = await super()._create_connection()

@@ -119,6 +119,25 @@ async def test_a_connection_that_breaks_is_nobody_there(
             await channel.call(ECHO, b"", timeout_s=2)
 
 
+async def test_a_connection_that_is_gone_before_the_first_byte_is_nobody_there(
+    path: Path, channel: KubeletChannel
+) -> None:
+    """So it is with a kubelet that is killed between accepting and serving."""
+    with sockets_of_python.socket(sockets_of_python.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        listener.setblocking(False)
+        call = asyncio.get_running_loop().create_task(channel.call(ECHO, b"", timeout_s=2))
+        while not call.done():
+            try:
+                listener.accept()[0].close()
+            except BlockingIOError:
+                await asyncio.sleep(0)
+
+    with pytest.raises(KubeletGoneError, match="Connection reset"):
+        await call
+
+
 async def test_what_is_no_grpc_is_nobody_there(path: Path, channel: KubeletChannel) -> None:
     async with low_server(path, greeting=b"HTTP/1.1 400 Bad Request\r\n\r\n"):
         with pytest.raises(KubeletGoneError):
