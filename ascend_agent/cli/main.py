@@ -52,6 +52,10 @@ def _perform(arguments: Arguments, environment: Mapping[str, str]) -> int:
     if arguments.command is not Command.DEVICES:
         # Until the loop listens; a process 1, as in a pod, would not even hear of it.
         signal.signal(signal.SIGTERM, _end_before_anything_runs)
+    if arguments.command is Command.RUN:
+        # Wishes to a running agent; one that is still starting must not die of them.
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     from ascend_agent.cli import commands  # noqa: PLC0415 -- brings the settings' models
     from ascend_agent.cli.compose import compose  # noqa: PLC0415 -- the same
 

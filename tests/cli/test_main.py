@@ -18,9 +18,10 @@ from tests.cli.programs import PROGRAM, clean_environment, run_program
 def _hooks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """``main`` puts its own hooks in place, for good."""
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)
-    before = signal.getsignal(signal.SIGTERM)
+    before = {n: signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)}
     yield
-    signal.signal(signal.SIGTERM, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def test_a_version_is_printed_without_another_process(capsys: pytest.CaptureFixture[str]) -> None:
@@ -223,7 +224,10 @@ def test_ctrl_c_is_no_traceback() -> None:
 @pytest.mark.peer
 @pytest.mark.parametrize("command", ["run", "sim"])
 def test_an_end_that_comes_before_the_start_is_orderly(command: str) -> None:
-    """A process 1 never hears of a SIGTERM it has not asked for: its pod would hang for 30 s."""
+    """A process 1 never hears of a SIGTERM it has not asked for: its pod would hang for 30 s.
+
+    The other signals are wishes to an agent that runs.
+    """
     driver = ["--driver=simulated"] if command == "run" else []
     program = subprocess.Popen(
         [*PROGRAM, command, *driver, "--scenario=/dev/stdin"],
@@ -236,6 +240,9 @@ def test_an_end_that_comes_before_the_start_is_orderly(command: str) -> None:
     # It waits for the scenario, so it is certainly running; Python may still be starting up.
     with pytest.raises(subprocess.TimeoutExpired):
         program.wait(timeout=1)
+    if command == "run":
+        program.send_signal(signal.SIGHUP)
+        program.send_signal(signal.SIGUSR1)
     program.send_signal(signal.SIGTERM)
 
     assert (*program.communicate(timeout=25), program.returncode) == ("", "", 0)
