@@ -156,6 +156,9 @@ class ResourceEndpoint(Protocol):
     def in_place(self) -> bool:
         """Return whether the socket in the directory is the one we serve on."""
 
+    def displaced(self) -> bool:
+        """Return whether something else stands where our socket would."""
+
     async def register(self) -> None:
         """Tell the kubelet about this resource.
 

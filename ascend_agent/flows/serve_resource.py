@@ -26,6 +26,13 @@ _STREAM_DUE_S = 30.0
 _STREAM_BACK_S = 1.0
 """A kubelet whose last stream ended gets this long to open another before we register again."""
 
+_UNDISPUTED_S = 60.0
+"""Who takes the place of a socket that stood this long does not fight for it."""
+_DISPUTE = (
+    "another process serves a socket of the same name: end the other device plugin, or give both "
+    "agents the same --run-dir"
+)
+
 
 class ServeResource:
     """Keeps one resource registered and its list current."""
@@ -50,6 +57,8 @@ class ServeResource:
 
     async def run(self) -> None:
         """Serve for ever; the socket is drained and removed on the way out."""
+        clock = asyncio.get_running_loop().time
+        disputes = 0
         for channel in self._inputs:
             channel.attach(self._wakeup)
         try:
@@ -58,7 +67,13 @@ class ServeResource:
                 # A fresh server each time: one that was closed must never serve again (KL-3).
                 await self._endpoint.close()
                 await self._open()
+                opened = clock()
                 await self._keep_registered()
+                disputes = disputes + 1 if clock() - opened < _UNDISPUTED_S else 1
+                if self._endpoint.displaced():
+                    await self._let_stand(disputes)
+                else:
+                    disputes = 0
         finally:
             for channel in self._inputs:
                 channel.detach(self._wakeup)
@@ -147,6 +162,18 @@ class ServeResource:
                 self._say(ServingPhase.STREAMING if streams else ServingPhase.REGISTERED, "")
                 # Timers may fire a tick before their time, so the clock is not asked again.
                 overdue = not await self._wakeup.wait(None if streams else due)
+
+    async def _let_stand(self, disputes: int) -> None:
+        """Leave what took our socket's place alone, for longer each time it comes back.
+
+        Two that each take their place back at once would keep the kubelet busy, and would be
+        reached by nobody.
+        """
+        self._say(ServingPhase.SERVING, _DISPUTE)
+        wait_s = jittered(_RETRY_S[min(disputes, len(_RETRY_S)) - 1])
+        until = asyncio.get_running_loop().time() + wait_s
+        while self._endpoint.displaced() and await self._wakeup.wait(until):
+            self._publish_offer()
 
     def _must_reopen(self, wanted: int) -> bool:
         """Return whether the socket is lost, no longer ours to serve on, or to be made anew."""

@@ -4,6 +4,7 @@ Decided here: the order in which a serve cycle begins and ends. When to begin on
 register again, is left to the flow ``serve_resource``; whose turn it is, to the node's lock.
 """
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -88,6 +89,10 @@ class KubeletEndpoint:
     def in_place(self) -> bool:
         """Return whether the socket in the directory is the one we serve on."""
         return self._cycle is not None and sockets.is_in_place(self._path, self._cycle.identity)
+
+    def displaced(self) -> bool:
+        """Return whether something else stands where our socket would."""
+        return not self.in_place() and os.path.lexists(self._path)
 
     async def register(self) -> None:
         """Tell the kubelet about this resource; raises as ``registration.register`` says."""

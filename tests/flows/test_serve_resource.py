@@ -43,6 +43,7 @@ class _Endpoint:
         self.opened = 0
         self.closed = 0
         self.placed = False
+        self.rival = False
         self.answers = asyncio.Event()
         self.answers.set()
         self.refuses: KubeletError | None = None
@@ -54,10 +55,14 @@ class _Endpoint:
             raise self.unopenable
         self.opened += 1
         self.placed = True
+        self.rival = False
         return SocketIdentity(1, self.opened, 1)
 
     def in_place(self) -> bool:
         return self.placed
+
+    def displaced(self) -> bool:
+        return self.rival
 
     async def register(self) -> None:
         self.registered.append(round(asyncio.get_running_loop().time(), 2))
@@ -79,6 +84,7 @@ class _Scene:
 
     bus: Bus = field(default_factory=lambda: Bus([RESOURCE]))
     endpoint: _Endpoint = field(default_factory=_Endpoint)
+    _stirs: int = 0
 
     def __post_init__(self) -> None:
         self.node = self.bus.node.claim("test")
@@ -108,6 +114,22 @@ class _Scene:
     def look(self, *, kubelet: int | None) -> None:
         found = SocketIdentity(1, kubelet, 1) if kubelet else None
         self.directory.put(PluginDirectory(present=True, kubelet=found))
+
+    async def take_place(self) -> None:
+        """Let another process put its socket in the place of ours."""
+        self.endpoint.placed, self.endpoint.rival = False, True
+        await self.stir()
+
+    async def stir(self) -> None:
+        """Let the directory look different in what is nobody's business here."""
+        self._stirs += 1
+        found = PluginDirectory(
+            present=True,
+            kubelet=SocketIdentity(1, 1, 1),
+            sockets={"other.sock": SocketIdentity(2, self._stirs, 1)},
+        )
+        self.directory.put(found)
+        await settle()
 
     def phase(self) -> ServingPhase:
         state = self.bus.serving[RESOURCE].value
@@ -418,3 +440,43 @@ async def test_the_socket_is_closed_on_the_way_out() -> None:
         assert scene.endpoint.placed
     assert not scene.endpoint.placed
     assert (scene.phase(), scene.detail) == (ServingPhase.WAITING, "stopped")
+
+
+async def test_a_place_that_is_taken_again_and_again_is_taken_back_ever_more_slowly() -> None:
+    """Two agents with lock files of their own would else replace each other's sockets for ever."""
+    scene = _Scene()
+    scene.all_well()
+    waits = []
+    async with running(scene.flow.run):
+        for _ in range(10):
+            await asyncio.sleep(15)
+            taken = asyncio.get_running_loop().time()
+            await scene.take_place()
+            await scene.stir()  # two resources must not call each other back
+            await asyncio.sleep(13)
+            waits.append(scene.endpoint.tried[-1] - taken)
+
+        await asyncio.sleep(60)
+        taken = asyncio.get_running_loop().time()
+        await scene.take_place()
+        await asyncio.sleep(13)
+        waits.append(scene.endpoint.tried[-1] - taken)
+
+    assert waits == pytest.approx(
+        [0.02, 0.05, 0.2, 0.5, 1, 2, 5, 10, 10, 10, 0.02], rel=0.2, abs=0.001
+    )
+
+
+async def test_a_place_in_dispute_that_is_left_is_taken_at_once() -> None:
+    scene = _Scene()
+    scene.all_well()
+    async with running(scene.flow.run):
+        for _ in range(7):
+            await scene.take_place()
+            assert "another process" in scene.detail
+            await asyncio.sleep(10)
+        await scene.take_place()
+        opened = scene.endpoint.opened
+        scene.endpoint.rival = False
+        await scene.stir()
+        assert scene.endpoint.opened == opened + 1

@@ -85,10 +85,12 @@ async def test_a_removed_socket_is_not_in_place_until_it_is_opened_anew(
     """KL-2: the kubelet removes our socket when it starts."""
     remove(path)
     assert not ours.in_place()
+    assert not ours.displaced()
 
     await ours.open()
 
     assert ours.in_place()
+    assert not ours.displaced()
     async with connected(path) as channel, watching(channel) as stream:
         assert await healths(stream) == {"Ascend910-0": "Healthy", "Ascend910-1": "Healthy"}
 
@@ -97,6 +99,7 @@ async def test_a_replaced_socket_is_left_to_its_owner(ours: KubeletEndpoint, pat
     listener, _ = sockets.bind(path)
     with listener:
         assert not ours.in_place()
+        assert ours.displaced()
 
         await ours.close()
 
