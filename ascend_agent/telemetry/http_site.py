@@ -91,7 +91,7 @@ class Site:
         return _Connection(server, self._open)
 
     async def _index(self, _: web.Request) -> web.Response:
-        return web.Response(text=self._pages.index(), content_type="text/html")
+        return _text(self._pages.index(), kind="text/html")
 
     async def _healthz(self, _: web.Request) -> web.Response:
         return _verdict(*self._pages.healthz())
@@ -163,4 +163,10 @@ async def _manners(request: web.Request, handler: Handler) -> web.StreamResponse
 
 
 def _verdict(ok: bool, why: str) -> web.Response:  # noqa: FBT001 -- the two halves of an answer
-    return web.Response(status=200 if ok else 503, text=f"{why}\n")
+    return _text(f"{why}\n", kind="text/plain", status=200 if ok else 503)
+
+
+def _text(text: str, *, kind: str, status: int = 200) -> web.Response:
+    """Return a page; what is no Unicode, as in a path that is none, is written in escapes."""
+    body = text.encode(errors="backslashreplace")
+    return web.Response(body=body, status=status, content_type=kind, charset="utf-8")

@@ -110,6 +110,16 @@ async def test_a_bad_verdict_is_503_with_its_reason(pages: FakePages) -> None:
     assert ready[:2] == (503, "huawei.com/Ascend910: the kubelet opened no stream yet\n")
 
 
+async def test_a_reason_that_is_no_unicode_is_told_in_escapes(pages: FakePages) -> None:
+    """A path of the host may be any bytes."""
+    pages.ready = (False, "driver: /opt/\udcff/libdcmi.so does not exist")
+    async with serve(pages) as client:
+        assert (await client.ask("/readyz"))[:2] == (
+            503,
+            "driver: /opt/\\udcff/libdcmi.so does not exist\n",
+        )
+
+
 async def test_the_status_is_json(pages: FakePages) -> None:
     async with serve(pages) as client:
         status, text, answer = await client.ask("/status")
