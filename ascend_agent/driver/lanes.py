@@ -74,10 +74,17 @@ class Lanes:
         """Queue a call; never waits."""
         queue = self._queues.get(lane)
         if queue is None:
-            queue = self._queues[lane] = SimpleQueue()
-            threading.Thread(
-                target=self._serve, args=(queue,), name=f"lane-{lane}", daemon=True
-            ).start()
+            queue = SimpleQueue()
+            try:
+                threading.Thread(
+                    target=self._serve, args=(queue,), name=f"lane-{lane}", daemon=True
+                ).start()
+            except RuntimeError as error:
+                # The other lanes go on; this one is tried again with its next call.
+                detail = f"{error}: raise the limit of processes (pids) of the agent's pod"
+                self._reply(request, {"rc": RC_OCCUPIED, "call": op, "detail": detail})
+                return
+            self._queues[lane] = queue
         queue.put((request, op, args))
 
     def stop(self) -> None:

@@ -59,7 +59,7 @@ class Launcher:
                 hear=hear,
                 changed=changed,
             )
-        except OSError as error:
+        except (OSError, RuntimeError) as error:  # no process, or no thread to wait for it
             raise StartFailedError(f"the driver worker can't be started: {error}") from error
 
     async def retire(self, link: WorkerLink) -> None:

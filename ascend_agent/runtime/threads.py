@@ -11,6 +11,8 @@ from concurrent.futures import Executor, Future
 from threading import Condition, Thread
 from typing import ParamSpec, TypeVar
 
+from ascend_agent.errors import HostError
+
 T = TypeVar("T")
 P = ParamSpec("P")
 
@@ -30,6 +32,7 @@ class Threads:
         Raises:
             TimeoutError: no result within *deadline_s*. A call that has not begun never will; one
                 that has runs on, and its result is dropped.
+            HostError: the host gives no thread.
 
         """
         loop = asyncio.get_running_loop()
@@ -63,11 +66,22 @@ class _DaemonPool(Executor):
 
         with self._changed:
             if len(self._waiting) >= self._idle and self._threads < self._limit:
-                Thread(target=self._serve, name=self._name, daemon=True).start()
-                self._threads += 1
+                self._add_thread()
             self._waiting.append(work)
             self._changed.notify()
         return future
+
+    def _add_thread(self) -> None:
+        try:
+            Thread(target=self._serve, name=self._name, daemon=True).start()
+        except RuntimeError as error:
+            if self._threads:
+                return  # those there are will come to it
+            raise HostError(
+                f"the host gives no thread for {self._name} ({error}): raise the limit of "
+                "processes (pids) of the agent's pod"
+            ) from error
+        self._threads += 1
 
     def _serve(self) -> None:
         while True:

@@ -128,7 +128,7 @@ class Script:
             **answers,
         }
         self.immortal = False
-        self.failure: OSError | None = None
+        self.failure: Exception | None = None
         self.environments: list[Mapping[str, str]] = []
         self.workers: list[ScriptedWorker] = []
 

@@ -165,3 +165,26 @@ def test_a_gate_lets_one_alone_in_at_a_time() -> None:
 
     assert second.get(timeout=_SOON_S)
     thread.join()
+
+
+def test_a_host_that_gives_no_thread_fails_that_call_alone(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker lives on: cards with a thread are served, and the lane is tried again."""
+    desk.lanes.put(1, 0, "health", [0])
+    assert desk.answer() == (1, {"rc": 0, "card": 0})
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as poor:
+        poor.setattr(threading.Thread, "start", refuse)
+        desk.lanes.put(2, 1, "health", [1])
+        number, answer = desk.answer()
+        assert (number, answer["rc"], answer["call"]) == (2, -8020, "health")
+        assert "limit of processes" in str(answer["detail"])
+        desk.lanes.put(3, 0, "health", [0])
+        assert desk.answer() == (3, {"rc": 0, "card": 0})
+
+    desk.lanes.put(4, 1, "health", [1])
+    assert desk.answer() == (4, {"rc": 0, "card": 1})

@@ -36,9 +36,11 @@ async def test_every_worker_is_told_the_same() -> None:
     assert [(w.killed, w.released) for w in script.workers] == [(True, True)] * 2
 
 
-async def test_a_host_that_gives_no_process_is_a_failed_start() -> None:
+@pytest.mark.parametrize("failure", [OSError(11, "no process"), RuntimeError("no process")])
+async def test_a_host_that_gives_no_process_is_a_failed_start(failure: Exception) -> None:
+    """Or no thread to wait for the process's end, which Python calls a RuntimeError."""
     script = Script()
-    script.failure = OSError(11, "no process to be had")
+    script.failure = failure
 
     with pytest.raises(StartFailedError, match=r"can't be started.+no process"):
         await _launch(_launcher(script))

@@ -4,6 +4,7 @@ from functools import partial
 
 import pytest
 
+from ascend_agent.errors import HostError
 from ascend_agent.runtime.threads import Threads
 
 
@@ -88,3 +89,38 @@ async def threads_reach(running: threading.Semaphore, count: int) -> None:
     waiter = Threads(name="waiter", limit=1)
     for _ in range(count):
         await waiter.run(running.acquire, deadline_s=60)
+
+
+def _refuse(thread: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")
+
+
+async def test_a_host_that_gives_no_thread_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pod's limit of processes counts threads as well."""
+    monkeypatch.setattr(threading.Thread, "start", _refuse)
+
+    with pytest.raises(HostError, match=r"no thread for probe .+ limit of processes"):
+        await Threads(name="probe").run(threading.get_ident, deadline_s=60)
+
+
+async def test_where_no_further_thread_is_given_the_one_there_is_does_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    threads = Threads(name="poor", limit=2)
+    working, release = threading.Event(), threading.Event()
+
+    def work() -> int:
+        working.set()
+        release.wait()
+        return threading.get_ident()
+
+    async with asyncio.TaskGroup() as group:
+        first = group.create_task(threads.run(work, deadline_s=60))
+        await asyncio.sleep(0)
+        working.wait()
+        monkeypatch.setattr(threading.Thread, "start", _refuse)
+        second = group.create_task(threads.run(threading.get_ident, deadline_s=60))
+        await asyncio.sleep(0)
+        release.set()
+
+    assert first.result() == second.result()
