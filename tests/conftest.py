@@ -1,10 +1,11 @@
 """What holds for every test: limits, virtual time, and the guards nobody has to ask for.
 
 An ordinary async test runs on virtual time and has 2 s of real time; one marked ``peer`` or
-``slow`` has 30 s, and ``peer`` has real time, since another process knows no other; all have four
-times as long while coverage is measured. A test fails for a task it leaves behind, a call that
-blocks the loop, an error that only asyncio's own log would have told, and a connection that leaves
-this machine. What a single area needs (fakes, peers) is beside its tests.
+``slow`` has 30 s, one of the real control plane, ``cluster``, 120 s; ``peer`` and ``cluster`` have
+real time, since another process knows no other. All have four times as long while coverage is
+measured. A test fails for a task it leaves behind, a call that blocks the loop, an error that only
+asyncio's own log would have told, and a connection that leaves this machine. What a single area
+needs (fakes, peers) is beside its tests.
 """
 
 import asyncio
@@ -26,6 +27,7 @@ pytest_plugins = ["tests.fake_dcmi.fixtures"]
 _SLOWED = 1 if sys.gettrace() is None else 4  # measuring coverage makes everything slower
 _ORDINARY_LIMIT_S = 2 * _SLOWED
 _LONG_LIMIT_S = 30 * _SLOWED
+_CLUSTER_LIMIT_S = 120 * _SLOWED
 _COMPUTED_S = 0.1 * _SLOWED
 _BLOCKED_S = 0.5 * _SLOWED  # starting a thread gives up the core too, and a busy machine keeps it
 _STRICT = os.environ.get("ASCEND_CI") == "1"  # noqa: TID251 -- CI has no other way to say so
@@ -43,12 +45,14 @@ settings.load_profile("project")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give each test its kind of time and its limit."""
     for item in items:
-        own_time = item.get_closest_marker("peer") or item.get_closest_marker("looptime")
+        own_time = any(map(item.get_closest_marker, ("peer", "cluster", "looptime")))
         if inspect.iscoroutinefunction(getattr(item, "function", None)) and not own_time:
             item.add_marker(pytest.mark.looptime)
         if item.get_closest_marker("timeout"):
             continue
-        if item.get_closest_marker("peer") or item.get_closest_marker("slow"):
+        if item.get_closest_marker("cluster"):
+            item.add_marker(pytest.mark.timeout(_CLUSTER_LIMIT_S))
+        elif item.get_closest_marker("peer") or item.get_closest_marker("slow"):
             item.add_marker(pytest.mark.timeout(_LONG_LIMIT_S))
         else:
             # What a shared fixture builds once (a library, a server) is not the test's own time.
@@ -181,7 +185,7 @@ def _no_blocked_loop(
 
     Peer tests share the machine with the processes they talk to and are left alone.
     """
-    if request.node.get_closest_marker("peer") or request.node.get_closest_marker("stalls"):
+    if any(map(request.node.get_closest_marker, ("peer", "cluster", "stalls"))):
         yield
         return
     blocked: list[str] = []
