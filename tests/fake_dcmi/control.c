@@ -99,9 +99,12 @@ static bool open_control(const char *directory)
            !bind(control_socket, (struct sockaddr *)&address, sizeof address);
 }
 
-/* The socket first, then the script: what is appended in between is told by both. */
+/* The socket first, then the script: what is appended in between is told by both.
+ * What the script held already was raised in another process's time: nobody's answer tells of it.
+ */
 __attribute__((constructor)) static void start(void)
 {
+    uint64_t first_ns, last_ns;
     pthread_t thread;
     const char *directory = getenv("FAKE_DCMI_DIR");
 
@@ -112,6 +115,7 @@ __attribute__((constructor)) static void start(void)
     bool reachable = open_control(directory);
     script_start(directory);
     script_catch_up();
+    events_times(&first_ns, &last_ns);
     if (!reachable || pthread_create(&thread, NULL, serve, NULL))
         return;
     pthread_setname_np(thread, "fake-control");

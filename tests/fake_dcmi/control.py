@@ -9,6 +9,8 @@ at once and answers; without any, a change is found by the next one. What lines 
 
 import contextlib
 import itertools
+import os
+import select
 import shutil
 import socket
 import tempfile
@@ -27,7 +29,7 @@ class RefusedScriptError(RuntimeError):
 
 
 class SilentProcessError(RuntimeError):
-    """A process that has the library loaded did not answer; the text names its socket."""
+    """A process that has the library loaded lives and did not answer; names its socket."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +201,9 @@ class FakeHost:
         path = self.directory / "trace"
         if not path.exists():
             return ()
-        rows = (line.split() for line in path.read_text().splitlines())
+        # A line that is being written may be seen in part: it counts the next time.
+        whole, _, _ = path.read_text().rpartition("\n")
+        rows = (line.split() for line in whole.splitlines())
         return tuple(
             TracedCall(int(ns), int(pid), symbol, *map(int, rest))
             for ns, pid, symbol, *rest in rows
@@ -226,20 +230,45 @@ class FakeHost:
         return sorted(self.directory.glob("*.sock"))
 
     def _send(self, order: str, path: Path, *, answers: bool) -> str | None:
+        """Return the answer; None where none is wanted, or the process ends without one."""
         own = self.directory / f"test{next(_numbers)}"
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel:
+        with contextlib.ExitStack() as held:
+            channel = held.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
             channel.settimeout(ANSWER_S)
             channel.bind(str(own))
+            held.callback(own.unlink)
             try:
+                # Before the order: what is told to this process later can't be told to another.
+                process = os.pidfd_open(int(path.stem))
+                held.callback(os.close, process)
                 channel.sendto(order.encode(), str(path))
-                return channel.recv(512).decode() if answers else None
-            except (ConnectionRefusedError, FileNotFoundError):
-                path.unlink(missing_ok=True)  # killed: nobody else removes it
-                return None
+                answer = _hear(channel, process) if answers else ""
+            except (ConnectionRefusedError, FileNotFoundError, ProcessLookupError):
+                answer = None
             except TimeoutError:
                 raise SilentProcessError(f"{path} did not answer {order!r}") from None
-            finally:
-                own.unlink()
+            if answer is None:
+                path.unlink(missing_ok=True)  # killed: nobody else removes it
+            return answer
+
+
+def _hear(channel: socket.socket, process: int) -> str | None:
+    """Return what a process answers, None if it ends first: an order may outlive its reader.
+
+    Raises:
+        TimeoutError: it lives and says nothing.
+
+    """
+    either = select.poll()
+    either.register(channel, select.POLLIN)
+    either.register(process, select.POLLIN)
+    if not either.poll(ANSWER_S * 1000):
+        raise TimeoutError
+    channel.setblocking(False)
+    try:
+        return channel.recv(512).decode()  # also the last word of one that has ended since
+    except BlockingIOError:
+        return None
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -25,6 +26,17 @@ flag = ctypes.c_int(-1)
 print("ready", flush=True)
 for line in sys.stdin:
     print(eval(line), flush=True)
+"""
+
+# Is reached as a process with the library is, takes one order, says what it is told to, and ends.
+_BRIEF = """
+import os, socket, sys
+with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel:
+    channel.bind(f"{sys.argv[1]}/{os.getpid()}.sock")
+    print("ready", flush=True)
+    order, sender = channel.recvfrom(512)
+    if sys.argv[2:]:
+        channel.sendto(sys.argv[2].encode(), sender)
 """
 
 
@@ -145,6 +157,53 @@ def test_a_process_that_does_not_answer_is_named(
 
     with pytest.raises(SilentProcessError, match=f"{resident.process.pid}.sock"):
         host.set_health(0, 3)
+
+
+def _brief(host: FakeHost, *says: str) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", _BRIEF, str(host.directory), *says],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def test_a_process_that_ends_instead_of_answering_is_forgotten(
+    host: FakeHost, start: Callable[[FakeHost], Resident]
+) -> None:
+    """A worker whose init fails ends by itself, with an order in its socket that nobody reads."""
+    with _brief(host):
+        resident = start(host)
+        host.set_health(0, 3)
+
+        assert host.processes() == (resident.process.pid,)
+
+
+def test_the_last_word_of_a_process_that_ends_is_heard(host: FakeHost) -> None:
+    with _brief(host, "ok 11 22 1") as process:
+        raised = host.inject(0, CODE)
+
+        assert (raised.first_ns, raised.last_ns, raised.subscribers) == (11, 22, 1)
+        assert process.wait(5) == 0
+
+
+def test_a_trace_is_read_while_a_line_of_it_is_being_written(host: FakeHost) -> None:
+    (host.directory / "trace").write_text("5 77 dcmi_init -1 -1 0 1 0\n6 77 dcmi_get_c")
+
+    assert [(call.at_ns, call.symbol) for call in host.trace()] == [(5, "dcmi_init")]
+
+
+def test_times_of_events_are_those_of_this_order(
+    host: FakeHost, start: Callable[[FakeHost], Resident]
+) -> None:
+    """What a process found in the script at its start was not raised by the next order."""
+    host.inject(0, CODE)
+    start(host)
+    before_ns = time.monotonic_ns()
+
+    assert host.inject(1, CODE).first_ns >= before_ns
 
 
 def test_the_library_prints_nothing_unless_told_to(
