@@ -7,6 +7,9 @@ AgentError
 │                                    NpuLostError · NpuUnresponsiveError
 ├── KubeletError                     RegistrationRefusedError · KubeletGoneError · KubeletBusyError
 │                                    BadMessageError: OversizeMessageError
+├── ClusterError(verb, object)       ClusterUnreachableError · ThrottledError · ConflictError ·
+│                                    ForbiddenError: UnauthenticatedError · NotFoundError ·
+│                                    ExpiredError · RejectedError
 ├── HostError                        a file, lock or port of the host can't be used
 └── AllocationError                  raised in flows/allocate alone; becomes a gRPC status
 
@@ -109,6 +112,52 @@ class BadMessageError(KubeletError):
 
 class OversizeMessageError(BadMessageError):
     """A message is longer than we accept; it was refused before it was read."""
+
+
+class ClusterError(AgentError):
+    """A request to the API server failed; carries the verb and the object it was for."""
+
+    def __init__(self, verb: str, target: str, why: str) -> None:
+        super().__init__(f"{verb} {target}: {why}")
+        self.verb = verb
+        self.target = target
+        self.why = why
+
+
+class ClusterUnreachableError(ClusterError):
+    """Nobody answered, or the server could not (5xx); try again later."""
+
+
+class ThrottledError(ClusterError):
+    """The server asks to come back later (429, 503 with Retry-After); ``after_s`` may be None."""
+
+    def __init__(self, verb: str, target: str, why: str, *, after_s: float | None) -> None:
+        super().__init__(verb, target, why)
+        self.after_s = after_s
+
+
+class ConflictError(ClusterError):
+    """The object is not what the edit was decided on (409, a failed test); read, decide again."""
+
+
+class ForbiddenError(ClusterError):
+    """A rule is missing (403); only an administrator can help, the text names the rule."""
+
+
+class UnauthenticatedError(ForbiddenError):
+    """The credentials are not accepted (401), fresh ones neither."""
+
+
+class NotFoundError(ClusterError):
+    """There is no such object (404)."""
+
+
+class ExpiredError(ClusterError):
+    """The version asked for is too old (410); list again."""
+
+
+class RejectedError(ClusterError):
+    """The server understood and refuses (400, 422 and other 4xx); asking again changes nothing."""
 
 
 class HostError(AgentError):

@@ -20,6 +20,7 @@ from ascend_agent.model.allocation import (
     Refused,
 )
 from ascend_agent.model.chip import ChipSpec
+from ascend_agent.model.cluster import ApiState, Edit, ForeignEdit, NodeObject
 from ascend_agent.model.fault import DriverFault
 from ascend_agent.model.health import HealthAnswer, NpuView
 from ascend_agent.model.ids import NumaNode, PluginDeviceId, ResourceName
@@ -33,6 +34,7 @@ from ascend_agent.model.npu import (
     NpuProcess,
     NpuUsage,
 )
+from ascend_agent.model.pods import Pod, PodKey, Pods
 from ascend_agent.model.world import World
 from ascend_agent.runtime.latest import Latest
 
@@ -228,6 +230,47 @@ class InstanceLock(Protocol):
 
     def release(self) -> None:
         """Give the lock back; safe when not held."""
+
+
+class ClusterWatch(Protocol):
+    """What the API server shows of this node, kept current by one watch a kind (SC-2, AP-1)."""
+
+    def nodes(self) -> AsyncIterator[NodeObject]:
+        """Yield the own Node now and after each change, also when ``live`` changes."""
+
+    def pods(self) -> AsyncIterator[Pods]:
+        """Yield the pods of this node once they are known, then after each change."""
+
+    def states(self) -> AsyncIterator[ApiState]:
+        """Yield how the API server is doing, now and after each change."""
+
+    def foreign_edits(self) -> AsyncIterator[ForeignEdit]:
+        """Yield what others changed of what we wrote; never our own edits coming back."""
+
+
+class ClusterEditor(Protocol):
+    """Writes to the API server, and live reads where a cache is no evidence."""
+
+    async def apply(self, edit: Edit) -> None:
+        """Have *edit* acknowledged; return at once where the object already looks that way.
+
+        Waits its turn (rate limit), retries with jitter what a retry can help, and honours
+        Retry-After; the caller sets the deadline by cancelling. Once it returned, watchers see
+        the object with the edit in it.
+
+        Raises:
+            ConflictError: the pod is another one by now, or the expected value is not there.
+            NotFoundError, ForbiddenError, RejectedError: a retry would not help.
+
+        """
+
+    async def read_pod(self, key: PodKey) -> Pod | None:
+        """Return the pod as the API server has it now, None where there is none.
+
+        Raises:
+            ClusterError: it could not be read; says nothing about the pod.
+
+        """
 
 
 # --- what policy answers -------------------------------------------------------------------

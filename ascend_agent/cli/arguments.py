@@ -166,10 +166,21 @@ def _take_environment(environment: Mapping[str, str], result: Arguments) -> None
         elif result.command in option.commands:
             result.given.setdefault(option.sets, Given(environment[name], name))
     if result.command is Command.RUN:
+        if address := _api_server(environment):
+            result.given["api_server"] = Given(address, "KUBERNETES_SERVICE_HOST")
         if environment.get("NODE_NAME"):
             result.given.setdefault("node_name", Given(environment["NODE_NAME"], "NODE_NAME"))
         if environment.get("ASCEND_DOCKER_RUNTIME") == "True":
             result.given["docker_runtime"] = Given("true", "ASCEND_DOCKER_RUNTIME")
+
+
+def _api_server(environment: Mapping[str, str]) -> str | None:
+    """Return the address of the API server as every pod is told it, None outside pods."""
+    host = environment.get("KUBERNETES_SERVICE_HOST", "")
+    port = environment.get("KUBERNETES_SERVICE_PORT", "")
+    if not host or not port:
+        return None
+    return f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
 
 
 def _unknowns(words: Sequence[str], command: Command) -> list[str]:

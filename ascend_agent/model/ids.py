@@ -31,6 +31,15 @@ ResourceName = NewType("ResourceName", str)
 PluginDeviceId = NewType("PluginDeviceId", str)
 """Id of one kubelet device; opaque to the kubelet."""
 
+NodeName = NewType("NodeName", str)
+"""Name of a Node object."""
+
+PodUid = NewType("PodUid", str)
+"""``metadata.uid`` of a pod: tells two pods of one name apart."""
+
+ObjectVersion = NewType("ObjectVersion", str)
+"""``metadata.resourceVersion`` of an API object."""
+
 Millis = NewType("Millis", int)
 """Agent time in milliseconds: wall clock at start plus monotonic time since."""
 

@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ascend_agent.model.allocation import DeviceGroup
+from ascend_agent.model.cluster import NodeObject
 from ascend_agent.model.health import NodeView
 from ascend_agent.model.ids import Millis, ResourceName
+from ascend_agent.model.npu import DriverState
 
 
 class SharePolicy(Enum):
@@ -26,4 +28,14 @@ class World:
     resource: ResourceName
     groups: tuple[DeviceGroup, ...]
     share_policy: SharePolicy
+    now: Millis
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeWorld:
+    """What a report about the whole node may rest on; ``node`` is the own Node object as it is."""
+
+    view: NodeView
+    driver: DriverState
+    node: NodeObject
     now: Millis

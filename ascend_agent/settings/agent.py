@@ -22,6 +22,7 @@ _LONGEST_SOCKET = 107  # bytes of a Unix socket's path
 _LONGEST_PLUGIN_DIR = 75  # leaves room for the longest socket name below it
 _LARGEST_PORT = 65535
 _HTTP = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\[\]:]*):(?P<port>[0-9]{1,5})")
+_API_SERVER = re.compile(r"https?://(\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9.-]+)(:[0-9]{1,5})?")
 _NODE_NAME = re.compile(
     r"(?=.{1,253}\Z)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 )
@@ -125,6 +126,14 @@ def _node_name(name: str) -> str:
     return name
 
 
+def _api_server(url: str) -> str:
+    if not _API_SERVER.fullmatch(url):
+        raise PydanticCustomError(
+            "setting", "is no address of an API server; it looks like https://10.96.0.1:443"
+        )
+    return url
+
+
 AbsolutePath = Annotated[Path, AfterValidator(_absolute)]
 SocketPath = Annotated[AbsolutePath, AfterValidator(_socket_path)]
 
@@ -164,7 +173,23 @@ class Settings(BaseModel):
         default=Path("/run/ascend-agent"), description="directory of the node lock"
     )
     node_name: Annotated[str, AfterValidator(_node_name)] | None = Field(
-        default=None, description="name of the own Node object; nothing depends on it yet"
+        default=None, description="name of the own Node object; without it no API server is used"
+    )
+    kubeconfig: AbsolutePath | None = Field(
+        default=None, description="file with API server and credentials; the pod's own by default"
+    )
+    api_server: Annotated[str, AfterValidator(_api_server)] | None = Field(
+        default=None, description="address of the API server that every pod is told"
+    )
+    service_account_dir: AbsolutePath = Field(
+        default=Path("/var/run/secrets/kubernetes.io/serviceaccount"),
+        description="directory of the pod's token and CA certificate",
+    )
+    relax_tls: bool = Field(
+        default=False, description="accept cluster CAs that Python 3.13's strict check refuses"
+    )
+    node_labels: bool = Field(
+        default=True, description="keep the node's labels about its NPUs (chip, memory, driver)"
     )
     shares: int = Field(default=1, ge=1, le=100, description="kubelet devices an NPU")
     share_policy: SharePolicy = Field(

@@ -91,6 +91,24 @@ def test_the_node_name_comes_from_the_downward_variable_unless_given() -> None:
     assert values("devices", NODE_NAME="n1") == {}
 
 
+@pytest.mark.parametrize(
+    ("host", "port", "address"),
+    [
+        ("10.96.0.1", "443", {"api_server": "https://10.96.0.1:443"}),
+        ("fd00::1", "6443", {"api_server": "https://[fd00::1]:6443"}),
+        ("10.96.0.1", "", {}),
+        ("", "443", {}),
+    ],
+)
+def test_the_api_server_is_the_one_every_pod_is_told(
+    host: str, port: str, address: dict[str, str]
+) -> None:
+    told = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
+
+    assert values("run", **told) == address
+    assert values("devices", **told) == {}
+
+
 @pytest.mark.parametrize(("value", "given"), [("True", True), ("true", False), ("", False)])
 def test_the_container_runtime_is_announced_by_exactly_true(value: str, *, given: bool) -> None:
     """The older plugin compares the text."""

@@ -11,7 +11,7 @@ from ascend_agent.cli.peers import MEANINGS
 from ascend_agent.settings import Settings, SimulatedNode
 
 OF_A_COMMAND = {"scenario", "for_s", "as_json"}
-WITHOUT_OPTION = {"simulated", "docker_runtime"}
+WITHOUT_OPTION = {"api_server", "simulated", "docker_runtime"}
 
 
 @pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
@@ -38,6 +38,8 @@ def test_help_says_what_holds_where_nothing_is_given(option: Option) -> None:
     match value:
         case None | False:
             return
+        case True:
+            value = "true"
         case float():
             value = f"{value:g}"
 

@@ -104,6 +104,19 @@ def test_what_is_no_node_name_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "url", ["https://10.96.0.1:443", "https://[fd00::1]:6443", "https://api.example.com"]
+)
+def test_an_api_server_has_an_address(url: str) -> None:
+    assert Settings(api_server=url).api_server == url
+
+
+@pytest.mark.parametrize("url", ["", "10.96.0.1:443", "https://", "ftp://a", "https://a/b", "a\n"])
+def test_what_is_no_address_of_an_api_server_is_refused(url: str) -> None:
+    with pytest.raises(ValidationError, match="no address of an API server"):
+        Settings(api_server=url)
+
+
+@pytest.mark.parametrize(
     ("field", "low", "high"),
     [
         ("shares", 1, 100),

@@ -1,0 +1,117 @@
+"""The own Node object, edits of API objects as values, and how the API server is doing."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from ascend_agent.model.ids import Millis, NodeName, ObjectVersion, PodUid
+from ascend_agent.model.pods import PodKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeObject:
+    """The own Node, acknowledged patches laid over it until the watch shows them.
+
+    ``live`` is False while the watch is broken: the object is then as last seen.
+    """
+
+    name: NodeName
+    uid: str
+    version: ObjectVersion
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    live: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeEdit:
+    """Labels and annotations of the own Node as they should be; None: the key should be absent.
+
+    Keys that are not named stay as they are. Only what differs is sent, as one merge patch.
+    """
+
+    labels: Mapping[str, str | None]
+    annotations: Mapping[str, str | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodEdit:
+    """The same for one pod; refused by the API server where another pod has the name by now."""
+
+    pod: PodKey
+    uid: PodUid
+    labels: Mapping[str, str | None]
+    annotations: Mapping[str, str | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeAnnotationRemoval:
+    """Remove an annotation of the own Node only while it has the value *expected*.
+
+    A JSON patch with a test: it needs no version and can never remove another's value.
+    """
+
+    key: str
+    expected: str
+
+
+Edit = NodeEdit | PodEdit | NodeAnnotationRemoval
+
+
+class MetadataField(Enum):
+    """Which map of an object's metadata."""
+
+    LABELS = "labels"
+    ANNOTATIONS = "annotations"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignEdit:
+    """Somebody else changed what we wrote: *wrote* is ours, *found* is theirs, None means absent.
+
+    ``pod`` None: the own Node.
+    """
+
+    pod: PodKey | None
+    field: MetadataField
+    key: str
+    wrote: str | None
+    found: str | None
+    at_ms: Millis
+
+
+class ApiPhase(Enum):
+    """How the API server is doing, as far as this agent is concerned."""
+
+    OFF = "off"  # no API server is to be talked to; the detail says why
+    CONNECTING = "connecting"
+    READY = "ready"
+    UNREACHABLE = "unreachable"
+    FORBIDDEN = "forbidden"
+    NO_SUCH_NODE = "no-such-node"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiState:
+    """One state of the connection to the API server.
+
+    ``server`` is its address, ``credentials`` where ours came from, for people (CF-10); ``detail``
+    says what is wrong and what to do, empty while READY.
+    """
+
+    phase: ApiPhase
+    since_ms: Millis
+    server: str = ""
+    credentials: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What a scheduler must be able to read about this node.
+
+    ``wake_at`` is when to ask again though nothing changed.
+    """
+
+    edits: tuple[Edit, ...]
+    wake_at: Millis | None = None
