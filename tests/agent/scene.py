@@ -12,7 +12,7 @@ import signal
 import sys
 import tempfile
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -152,6 +152,38 @@ class AgentProcess:
             self._news.set()
 
 
+@asynccontextmanager
+async def running_agent(
+    command: Sequence[str], environment: Mapping[str, str]
+) -> AsyncIterator[AgentProcess]:
+    """Run an agent until the block ends, then ask it to end and see that it does in order.
+
+    Whatever happened, it has told nobody of a traceback, and all it said was its log.
+    """
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        env={"PATH": os.defpath, **environment},
+        stdin=DEVNULL,
+        stdout=PIPE,
+        stderr=PIPE,
+        limit=_LINE_BYTES,
+    )
+    agent = AgentProcess(process)
+    listening = asyncio.get_running_loop().create_task(agent.listen(), name="agent's log")
+    try:
+        yield agent
+        if agent.running:
+            agent.send(signal.SIGTERM)
+            assert await agent.ended() == 0
+    finally:
+        if agent.running:
+            process.kill()
+            await process.wait()
+        await listening
+    assert agent.noise == [] or process.returncode == WRONG_OPTIONS
+    assert [line for line in agent.lines if "exc" in line] == []
+
+
 class Node:
     """Where the processes of a scene meet, and how to start an agent there."""
 
@@ -195,36 +227,11 @@ class Node:
 
     @asynccontextmanager
     async def agent(self, *options: str, unsafe: bool = True) -> AsyncIterator[AgentProcess]:
-        """Run an agent until the block ends, then ask it to end and see that it does in order.
-
-        Whatever happened, it has told nobody of a traceback, and all it said was its log.
-        """
-        process = await asyncio.create_subprocess_exec(
-            *self.command(*options, unsafe=unsafe),
-            env={
-                "PATH": os.defpath,
-                "ASCEND_DOCKER_RUNTIME": "True",  # so NPUs get in by environment unless told else
-                **self.host.environment,
-            },
-            stdin=DEVNULL,
-            stdout=PIPE,
-            stderr=PIPE,
-            limit=_LINE_BYTES,
-        )
-        agent = AgentProcess(process)
-        listening = asyncio.get_running_loop().create_task(agent.listen(), name="agent's log")
-        try:
+        """Run an agent as ``running_agent`` does."""
+        # NPUs get in by environment unless told else.
+        environment = {"ASCEND_DOCKER_RUNTIME": "True", **self.host.environment}
+        async with running_agent(self.command(*options, unsafe=unsafe), environment) as agent:
             yield agent
-            if agent.running:
-                agent.send(signal.SIGTERM)
-                assert await agent.ended() == 0
-        finally:
-            if agent.running:
-                process.kill()
-                await process.wait()
-            await listening
-        assert agent.noise == [] or process.returncode == WRONG_OPTIONS
-        assert [line for line in agent.lines if "exc" in line] == []
 
     @asynccontextmanager
     async def serving(self, *options: str) -> AsyncIterator[AgentProcess]:
