@@ -45,7 +45,7 @@ from ascend_agent.flows.write_cdi_spec import WriteCdiSpec
 from ascend_agent.host.cdi import CdiFile
 from ascend_agent.host.files import LocalHostFiles
 from ascend_agent.host.fsevents import PluginDirectoryWatcher
-from ascend_agent.host.layouts import KUBELET_DIRS, find_kubelet_dir
+from ascend_agent.host.layouts import KUBELET_DIRS, locate
 from ascend_agent.host.lock import FileInstanceLock
 from ascend_agent.host.numa import SysfsNuma
 from ascend_agent.injection import find_injections
@@ -110,7 +110,7 @@ class Agent:
         dropped_logs: Callable[[], int] = lambda: 0,
         kubelet_dirs: Sequence[Path] = KUBELET_DIRS,
     ) -> None:
-        self._settings = settings = _located(settings, kubelet_dirs)
+        self._settings = settings = locate(settings, known=kubelet_dirs)
         self._clock = Clock()
         self._dialect: SchedulerDialect = find_dialects()["plain"]
         self._mode: SlicingMode = find_modes()["shared" if settings.shares > 1 else "whole"]
@@ -147,7 +147,7 @@ class Agent:
         # Threads here wait for files; while one happens to compute, the loop must not wait 5 ms.
         sys.setswitchinterval(_SWITCH_INTERVAL_S)
         self._introduce()
-        if self._way() is InjectionWay.RUNTIME and not self._settings.docker_runtime:
+        if self._settings.way is InjectionWay.RUNTIME and not self._settings.docker_runtime:
             log.warning("container runtime not seen", extra={"why": _NO_RUNTIME})
         await self._supervisor.run()
 
@@ -160,7 +160,7 @@ class Agent:
             "device_plugin_dir": settings.device_plugin_dir,
             "kubelet_socket": settings.kubelet_socket,
             "pod_resources_socket": settings.pod_resources_socket,
-            "inject": self._way().value,
+            "inject": self._settings.way.value,
             "shares": settings.shares,
         }
         log.info("agent starts", extra=facts)
@@ -227,7 +227,7 @@ class Agent:
             )
             flow = ServeHttp(server=server, bus=bus)
             tasks.append(TaskSpec(name="http", backoff=_ENDLESS, run=flow.run))
-        if self._way() is InjectionWay.CDI:
+        if self._settings.way is InjectionWay.CDI:
             tasks.append(
                 TaskSpec(name="write-cdi-spec", backoff=_ENDLESS, run=self._cdi_flow().run)
             )
@@ -359,13 +359,8 @@ class Agent:
         )
         return Ledger.empty(catalog=CATALOG, rules=rules)
 
-    def _way(self) -> InjectionWay:
-        if self._settings.inject is not InjectionWay.AUTO:
-            return self._settings.inject
-        return InjectionWay.RUNTIME if self._settings.docker_runtime else InjectionWay.DEVICES
-
     def _injection(self) -> Injection:
-        way = find_injections()[self._way().value]
+        way = find_injections()[self._settings.way.value]
         return WithLogicalIds(way) if self._settings.logical_ids else way
 
     def _cdi_flow(self) -> WriteCdiSpec:
@@ -375,19 +370,6 @@ class Agent:
             writer=CdiFile(directory=self._settings.cdi_dir),
             spec_of=_spec_of,
         )
-
-
-def _located(settings: Settings, known: Sequence[Path]) -> Settings:
-    """Return *settings* with the kubelet's directories where this node has them, unless told."""
-    found: dict[str, Path] = {}
-    if not settings.model_fields_set & {"device_plugin_dir", "kubelet_socket"}:
-        plugins = find_kubelet_dir("device-plugins", known=known) / "device-plugins"
-        found |= {"device_plugin_dir": plugins, "kubelet_socket": plugins / "kubelet.sock"}
-    if not settings.model_fields_set & {"kubelet_dir", "pod_resources_socket"}:
-        root = find_kubelet_dir("pod-resources", known=known)
-        socket = root / "pod-resources" / "kubelet.sock"
-        found |= {"kubelet_dir": root, "pod_resources_socket": socket}
-    return settings.model_copy(update=found)
 
 
 def _spec_of(npu: Npu) -> ChipSpec:

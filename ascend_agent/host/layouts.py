@@ -9,6 +9,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from ascend_agent.settings import Settings
+
 KUBELET_DIRS = (
     Path("/var/lib/kubelet"),  # kubeadm, k3s, RKE2, OpenShift: the kubelet's own default
     Path("/var/snap/microk8s/common/var/lib/kubelet"),  # MicroK8s
@@ -27,3 +29,16 @@ def find_kubelet_dir(part: str, *, known: Sequence[Path] = KUBELET_DIRS) -> Path
     if os.path.lexists(first / part):
         return first
     return next((each for each in others if os.path.exists(each / part / "kubelet.sock")), first)  # noqa: PTH110 -- False where we may not look, and Path.exists raises
+
+
+def locate(settings: Settings, *, known: Sequence[Path] = KUBELET_DIRS) -> Settings:
+    """Return *settings* with the kubelet's directories where this node has them, unless told."""
+    found: dict[str, Path] = {}
+    if not settings.model_fields_set & {"device_plugin_dir", "kubelet_socket"}:
+        plugins = find_kubelet_dir("device-plugins", known=known) / "device-plugins"
+        found |= {"device_plugin_dir": plugins, "kubelet_socket": plugins / "kubelet.sock"}
+    if not settings.model_fields_set & {"kubelet_dir", "pod_resources_socket"}:
+        root = find_kubelet_dir("pod-resources", known=known)
+        socket = root / "pod-resources" / "kubelet.sock"
+        found |= {"kubelet_dir": root, "pod_resources_socket": socket}
+    return settings.model_copy(update=found)

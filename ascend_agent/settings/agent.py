@@ -245,6 +245,13 @@ class Settings(BaseModel):
         default=Path("/"), description="where the host's file system is mounted"
     )
 
+    @property
+    def way(self) -> InjectionWay:
+        """The way in that is taken: ``auto`` follows the container runtime."""
+        if self.inject is not InjectionWay.AUTO:
+            return self.inject
+        return InjectionWay.RUNTIME if self.docker_runtime else InjectionWay.DEVICES
+
     def worker_config(self, *, library_path: str, started_ns: int) -> Mapping[str, object]:
         """Return the driver worker's configuration, as plain values.
 

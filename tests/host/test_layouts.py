@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ascend_agent.host.layouts import KUBELET_DIRS, find_kubelet_dir
+from ascend_agent.host.layouts import KUBELET_DIRS, find_kubelet_dir, locate
+from ascend_agent.settings import Settings
 
 
 @pytest.fixture(name="known")
@@ -50,3 +51,20 @@ def test_each_part_is_found_by_itself(known: tuple[Path, ...]) -> None:
     put(known[2], "pod-resources", socket=True)
     parts = ("device-plugins", "pod-resources")
     assert [find_kubelet_dir(part, known=known) for part in parts] == [known[0], known[2]]
+
+
+def test_settings_get_the_directories_of_this_node(known: tuple[Path, ...]) -> None:
+    put(known[2], "device-plugins", socket=True)
+    put(known[1], "pod-resources", socket=True)
+
+    found = locate(Settings(), known=known)
+
+    assert found.kubelet_socket == known[2] / "device-plugins" / "kubelet.sock"
+    assert found.pod_resources_socket == known[1] / "pod-resources" / "kubelet.sock"
+
+
+def test_what_was_told_is_not_looked_for(known: tuple[Path, ...]) -> None:
+    put(known[2], "device-plugins", socket=True)
+    told = Settings.model_validate({"device_plugin_dir": "/told", "kubelet_dir": "/root"})
+
+    assert locate(told, known=known) == told

@@ -143,3 +143,18 @@ def test_settings_do_not_change_after_the_start() -> None:
 
     with pytest.raises(ValidationError, match="frozen"):
         setattr(settings, "shares", 2)  # noqa: B010 -- a plain assignment is what mypy forbids
+
+
+@pytest.mark.parametrize(
+    ("inject", "docker_runtime", "way"),
+    [
+        ("auto", True, "runtime"),
+        ("auto", False, "devices"),
+        ("cdi", True, "cdi"),
+        ("runtime", False, "runtime"),
+    ],
+)
+def test_auto_follows_the_container_runtime(inject: str, docker_runtime: bool, way: str) -> None:  # noqa: FBT001 -- a column of the table
+    settings = Settings.model_validate({"inject": inject, "docker_runtime": docker_runtime})
+
+    assert settings.way.value == way
