@@ -1,7 +1,7 @@
 """Writes the generated blocks of the documents, or says which of them are stale.
 
 ``python -m tools.docs`` writes; ``--check`` writes nothing and exits 1 where a document would
-change.
+change. The chart's schema is generated as a whole.
 """
 
 import argparse
@@ -9,11 +9,14 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from tools.chart import readme, schema
+from tools.chart.places import README, SCHEMA
 from tools.docs import channels, chips, messages, options
-from tools.docs.pages import DOCS, block_names, fill
+from tools.docs.pages import DOCS, ROOT, block_names, fill
 
 SOURCES: Mapping[str, Callable[[], str]] = {
     "channels": channels.render,
+    "chart-values": readme.render,
     "chip-generations": chips.generations,
     "chip-nodes": chips.nodes,
     "commands": options.commands,
@@ -27,14 +30,20 @@ SOURCES: Mapping[str, Callable[[], str]] = {
 
 def rendered(path: Path) -> str:
     """Return the document as it should be."""
+    if path == SCHEMA:
+        return schema.render()
     text = path.read_text()
     return fill(text, {name: SOURCES[name]() for name in block_names(text)})
 
 
 def stale() -> tuple[Path, ...]:
     """Return the documents whose generated blocks are not those of today."""
-    pages = sorted(DOCS.glob("*.md"))
-    return tuple(path for path in pages if rendered(path) != path.read_text())
+    pages = (*sorted(DOCS.glob("*.md")), README, SCHEMA)
+    return tuple(path for path in pages if not _is_fresh(path))
+
+
+def _is_fresh(path: Path) -> bool:
+    return path.is_file() and rendered(path) == path.read_text()
 
 
 def main() -> int:
@@ -45,7 +54,7 @@ def main() -> int:
     found = stale()
     for path in found:
         if check:
-            print(f"docs/{path.name} is stale: run `python -m tools.docs`")
+            print(f"{path.relative_to(ROOT)} is stale: run `python -m tools.docs`")
         else:
             path.write_text(rendered(path))
     return 1 if check and found else 0

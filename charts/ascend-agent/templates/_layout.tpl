@@ -1,0 +1,54 @@
+{{/*
+Where things are on the host. --root-dir of the kubelet moves pod-resources and never the
+device-plugin directory, so each layout names both.
+*/}}
+
+{{- define "ascend-agent.layouts" -}}
+kubeadm: {kubeletDir: /var/lib/kubelet, devicePluginDir: /var/lib/kubelet/device-plugins}
+k3s: {kubeletDir: /var/lib/kubelet, devicePluginDir: /var/lib/kubelet/device-plugins}
+rke2: {kubeletDir: /var/lib/kubelet, devicePluginDir: /var/lib/kubelet/device-plugins}
+openshift: {kubeletDir: /var/lib/kubelet, devicePluginDir: /var/lib/kubelet/device-plugins}
+rke: {kubeletDir: /var/lib/kubelet, devicePluginDir: /var/lib/kubelet/device-plugins}
+rke-opt: {kubeletDir: /opt/rke/var/lib/kubelet, devicePluginDir: /opt/rke/var/lib/kubelet/device-plugins}
+k0s: {kubeletDir: /var/lib/k0s/kubelet, devicePluginDir: /var/lib/kubelet/device-plugins}
+microk8s: {kubeletDir: /var/snap/microk8s/common/var/lib/kubelet, devicePluginDir: /var/lib/kubelet/device-plugins}
+{{- end -}}
+
+{{- define "ascend-agent.kubeletDir" -}}
+{{- $layout := index (include "ascend-agent.layouts" . | fromYaml) .Values.kubeletLayout -}}
+{{- default $layout.kubeletDir .Values.settings.kubeletDir | trimSuffix "/" -}}
+{{- end -}}
+
+{{- define "ascend-agent.devicePluginDir" -}}
+{{- $layout := index (include "ascend-agent.layouts" . | fromYaml) .Values.kubeletLayout -}}
+{{- default $layout.devicePluginDir .Values.settings.devicePluginDir | trimSuffix "/" -}}
+{{- end -}}
+
+{{/* Whether the vendor's library is used: "true" or "". */}}
+{{- define "ascend-agent.hardware" -}}
+{{- if eq .Values.settings.driver "dcmi" }}true{{ end -}}
+{{- end -}}
+
+{{/* Whether the agent itself looks at the host's files: not where the container runtime does it. */}}
+{{- define "ascend-agent.looksAtHost" -}}
+{{- $byRuntime := or (eq .Values.settings.inject "runtime") (and (eq .Values.settings.inject "auto") .Values.settings.dockerRuntime) -}}
+{{- if not $byRuntime }}true{{ end -}}
+{{- end -}}
+
+{{- define "ascend-agent.privileged" -}}
+{{- if kindIs "bool" .Values.privileged -}}
+{{- if .Values.privileged }}true{{ end -}}
+{{- else -}}
+{{- include "ascend-agent.hardware" . -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "ascend-agent.port" -}}
+{{- regexFind "[0-9]+$" .Values.settings.http -}}
+{{- end -}}
+
+{{/* What the loader searches: the driver's three folders, then the extra ones. */}}
+{{- define "ascend-agent.libraryPath" -}}
+{{- $lib := printf "%s/lib64" (trimSuffix "/" .Values.driverDir) -}}
+{{- concat (list $lib (printf "%s/driver" $lib) (printf "%s/common" $lib)) .Values.driverExtraDirs | join ":" -}}
+{{- end -}}
