@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from ascend_agent.model.allocation import Allocations
+from ascend_agent.model.cluster import ApiState, ForeignEdit, NodeObject
 from ascend_agent.model.fault import FaultNotice
 from ascend_agent.model.health import HealthReading, NodeView, ShareStates
 from ascend_agent.model.ids import PhyId, ResourceName
@@ -18,6 +19,7 @@ from ascend_agent.model.kubelet import (
     ServingState,
 )
 from ascend_agent.model.npu import DriverState, Inventory, NpuUsage
+from ascend_agent.model.pods import Pods
 from ascend_agent.model.tasks import TaskState
 from ascend_agent.runtime.latest import Latest
 from ascend_agent.runtime.topic import Topic
@@ -27,7 +29,8 @@ class Bus:
     """All channels of one agent."""
 
     driver: Latest[DriverState]
-    """driver-worker → refresh-devices, read-health, fold-health, feed-metrics, probes, sim"""
+    """driver-worker → refresh-devices, read-health, fold-health, update-annotations, feed-metrics,
+    probes, sim"""
     faults: Topic[FaultNotice]
     """subscribe-faults → fold-health, read-health, refresh-devices, enable-shares, sim"""
     inventory: Latest[Inventory]
@@ -38,8 +41,8 @@ class Bus:
     shares: Latest[ShareStates]
     """enable-shares → fold-health"""
     node: Latest[NodeView]
-    """fold-health → serve-resource, allocate, follow-allocations, log-changes, feed-metrics,
-    probes, sim"""
+    """fold-health → serve-resource, allocate, follow-allocations, update-annotations, log-changes,
+    feed-metrics, probes, sim"""
     directory: Latest[PluginDirectory]
     """watch-sockets → serve-resource, hold-instance, probes"""
     instance: Latest[InstanceState]
@@ -49,9 +52,17 @@ class Bus:
     reregister: Latest[int]
     """app, on SIGHUP → serve-resource; counts the requests"""
     sent: Topic[ListSent]
-    """kubelet endpoints → feed-metrics"""
+    """kubelet endpoints → feed-metrics, connect-cluster"""
     served: Topic[AllocateServed]
     """allocate → feed-metrics, follow-allocations"""
+    own_node: Latest[NodeObject]
+    """follow-cluster → update-annotations, feed-metrics, probes"""
+    pods: Latest[Pods]
+    """follow-cluster → follow-allocations, feed-metrics, probes"""
+    api: Latest[ApiState]
+    """follow-cluster, or app where no API server is used → feed-metrics, probes"""
+    foreign: Topic[ForeignEdit]
+    """follow-cluster → update-annotations"""
     allocations: Latest[Allocations]
     """follow-allocations → probes, feed-metrics, sim"""
     usage: Latest[Mapping[PhyId, NpuUsage]]
@@ -74,6 +85,10 @@ class Bus:
         self.reregister = Latest("reregister")
         self.sent = Topic("sent")
         self.served = Topic("served")
+        self.own_node = Latest("own_node")
+        self.pods = Latest("pods")
+        self.api = Latest("api")
+        self.foreign = Topic("foreign")
         self.allocations = Latest("allocations")
         self.usage = Latest("usage")
         self.tasks = Latest("tasks")

@@ -20,10 +20,10 @@ from ascend_agent.model.allocation import (
     Refused,
 )
 from ascend_agent.model.chip import ChipSpec
-from ascend_agent.model.cluster import ApiState, Edit, ForeignEdit, NodeObject
+from ascend_agent.model.cluster import ApiState, Edit, ForeignEdit, NodeObject, Report
 from ascend_agent.model.fault import DriverFault
 from ascend_agent.model.health import HealthAnswer, NpuView
-from ascend_agent.model.ids import NumaNode, PluginDeviceId, ResourceName
+from ascend_agent.model.ids import NumaNode, PluginDeviceId, PodUid, ResourceName
 from ascend_agent.model.kubelet import Offer, PluginDirectory, SocketIdentity
 from ascend_agent.model.npu import (
     Enumeration,
@@ -35,7 +35,7 @@ from ascend_agent.model.npu import (
     NpuUsage,
 )
 from ascend_agent.model.pods import Pod, PodKey, Pods
-from ascend_agent.model.world import World
+from ascend_agent.model.world import NodeWorld, World
 from ascend_agent.runtime.latest import Latest
 
 # --- what mechanisms offer -----------------------------------------------------------------
@@ -128,6 +128,18 @@ class HostFiles(Protocol):
 
     async def base_mounts(self) -> tuple[str, ...] | None:
         """Return the host's own mount list (``base.list``), None where there is none."""
+
+
+class ProcessOwners(Protocol):
+    """Whose the processes of the host are."""
+
+    async def pod_of(self, pids: Sequence[int]) -> Mapping[int, PodUid | None]:
+        """Return the pod of each process that lives, None for one of no pod or of our own.
+
+        Raises:
+            HostError: it can't be found out.
+
+        """
 
 
 class NumaReader(Protocol):
@@ -301,6 +313,12 @@ class SchedulerDialect(Protocol):
         worlds: Sequence[World],
     ) -> Allocations:
         """Return who uses which NPU, given what PodResources says."""
+
+    def report(self, world: NodeWorld) -> Report:
+        """Return what the scheduler must be able to read about this node.
+
+        Asked again whenever anything in *world* changed, so each report is the whole one.
+        """
 
 
 class SlicingMode(Protocol):

@@ -3,7 +3,7 @@
 from typing import Final
 
 from ascend_agent.model.allocation import mandatory_node, optional_nodes
-from ascend_agent.model.chip import ChipSpec, VisibleIds
+from ascend_agent.model.chip import CardWords, ChipSpec, VisibleIds
 from ascend_agent.model.npu import ChipIdentity, NpuIdentity
 
 
@@ -23,6 +23,7 @@ SPEC: Final = ChipSpec(
     recognises=_recognises,
     link_group=_link_group,
     visible_ids=VisibleIds.PHYSICAL,
+    card=CardWords(server="Ascend310", accelerator="huawei-Ascend310"),
     common_nodes=(
         mandatory_node("/dev/davinci_manager"),
         *optional_nodes("/dev/hisi_hdc", "/dev/devmm_svm", "/dev/dvpp_cmdlist"),

@@ -3,7 +3,7 @@
 from typing import Final
 
 from ascend_agent.model.allocation import mandatory_node, optional_nodes
-from ascend_agent.model.chip import ChipSpec, VisibleIds
+from ascend_agent.model.chip import CardWords, ChipSpec, VisibleIds
 from ascend_agent.model.npu import ChipIdentity, NpuIdentity
 
 
@@ -22,6 +22,7 @@ SPEC: Final = ChipSpec(
     recognises=_recognises,
     link_group=_link_group,
     visible_ids=VisibleIds.PHYSICAL,
+    card=CardWords(server="Ascend310B", accelerator=None),
     common_nodes=(
         # Quirk: the 310B driver has a manager node of its own for containers; a container must
         # find it under the usual name.

@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from ascend_agent.model.allocation import mandatory_node, optional_nodes
-from ascend_agent.model.chip import ChipSpec, VisibleIds
+from ascend_agent.model.chip import CardWords, ChipSpec, VisibleIds
 from ascend_agent.model.npu import ChipIdentity, NpuIdentity
 
 _NAME = re.compile(r"310P|I2")  # builds for China say I2 where others say 310P1 or 310P3
@@ -42,10 +42,15 @@ SPEC: Final = ChipSpec(
     recognises=_recognises,
     link_group=_link_group,
     visible_ids=VisibleIds.PHYSICAL,
+    card=CardWords(
+        server="Ascend310P",
+        accelerator="huawei-Ascend310P",
+        infer_cards={"Atlas 300I Duo": "card-300i-duo", "300I Duo": "card-300i-duo"},
+    ),
     common_nodes=(
         mandatory_node("/dev/davinci_manager"),
         *optional_nodes("/dev/hisi_hdc", "/dev/devmm_svm", "/dev/dvpp_cmdlist"),
     ),
-    # Builds for China drop the word Atlas.
+    # Builds for China drop the word Atlas, here and above.
     product_nodes={"Atlas 200I SoC A1": _SOC_NODES, "200I SoC A1": _SOC_NODES},
 )

@@ -3,7 +3,7 @@
 from typing import Final
 
 from ascend_agent.model.allocation import mandatory_node, optional_nodes
-from ascend_agent.model.chip import ChipSpec, VisibleIds
+from ascend_agent.model.chip import CardWords, ChipSpec, VisibleIds
 from ascend_agent.model.npu import ChipIdentity, NpuIdentity
 
 _RING = 4
@@ -26,6 +26,7 @@ SPEC: Final = ChipSpec(
     recognises=_recognises,
     link_group=_link_group,
     visible_ids=VisibleIds.PHYSICAL,
+    card=CardWords(server="Ascend910", accelerator="huawei-Ascend910", tells_memory=True),
     common_nodes=(
         mandatory_node("/dev/davinci_manager"),
         *optional_nodes("/dev/hisi_hdc", "/dev/devmm_svm", "/dev/dvpp_cmdlist"),

@@ -4,13 +4,16 @@ import re
 from typing import Final
 
 from ascend_agent.model.allocation import mandatory_node, optional_nodes
-from ascend_agent.model.chip import ChipSpec, VisibleIds
+from ascend_agent.model.chip import CardWords, ChipSpec, VisibleIds
 from ascend_agent.model.npu import ChipIdentity, NpuIdentity
 
 _NAME = re.compile(r"(?:910B|A2G)\d")  # builds for China say A2G4 where others say 910B4
 
-_UNLINKED_BOARDS = frozenset({0x28, 0x29, 0x33, 0x3C})
-"""300I A2 (32 and 64 GB) and the 800I A2 without HCCS."""
+_INFERENCE_BOARDS = frozenset({0x28, 0x29})
+"""300I A2 (32 and 64 GB)."""
+
+_UNLINKED_BOARDS = _INFERENCE_BOARDS | {0x33, 0x3C}
+"""The same, and the 800I A2 without HCCS."""
 
 _RING = 8
 _BOX16_RING = 16
@@ -34,6 +37,12 @@ SPEC: Final = ChipSpec(
     recognises=_recognises,
     link_group=_link_group,
     visible_ids=VisibleIds.PHYSICAL,
+    card=CardWords(
+        server="Ascend910B",
+        accelerator="huawei-Ascend910",
+        tells_memory=True,
+        accelerator_types=dict.fromkeys(_INFERENCE_BOARDS, "card-910b-infer"),
+    ),
     common_nodes=(
         mandatory_node("/dev/davinci_manager"),
         *optional_nodes("/dev/hisi_hdc", "/dev/devmm_svm", "/dev/dvpp_cmdlist"),

@@ -3,7 +3,7 @@
 from typing import Final
 
 from ascend_agent.model.allocation import DirectoryWant, mandatory_node, optional_nodes
-from ascend_agent.model.chip import ChipSpec, VisibleIds
+from ascend_agent.model.chip import CardWords, ChipSpec, VisibleIds
 from ascend_agent.model.npu import ChipIdentity, NpuIdentity
 
 _LONGEST_NAME = 32
@@ -26,6 +26,7 @@ SPEC: Final = ChipSpec(
     # The vendor's container runtime is handed logic ids for this generation.
     visible_ids=VisibleIds.LOGIC,
     # The vendor's container runtime leaves the last two out here, its device plugin does not.
+    card=CardWords(server="npu", accelerator="huawei-npu", tells_memory=True),
     common_nodes=(
         mandatory_node("/dev/davinci_manager"),
         *optional_nodes("/dev/hisi_hdc", "/dev/devmm_svm", "/dev/dvpp_cmdlist"),

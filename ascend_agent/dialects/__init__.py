@@ -1,4 +1,7 @@
-"""How this agent and one scheduler speak, one scheduler a file; ``placement`` serves them all."""
+"""How this agent and one scheduler speak, one scheduler a file.
+
+``placement`` and ``node_labels`` serve them all.
+"""
 
 import pkgutil
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """No scheduler beside the kubelet's own: the kubelet's ids are the NPUs (AL-8, AL-9, AL-11).
 
 Decides which NPUs the ids of a request mean, which ids the kubelet had better take, and who holds
-what. Names are those of MindCluster, so that pods written for it run unchanged.
+what. Names and node labels are those of MindCluster, so that pods written for it run unchanged.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import ClassVar, Final
 
+from ascend_agent.dialects.node_labels import labels
 from ascend_agent.dialects.placement import find_spots, keep_together, spread_out
 from ascend_agent.interfaces import SchedulerDialect
 from ascend_agent.model.allocation import (
@@ -22,6 +23,7 @@ from ascend_agent.model.allocation import (
     Refused,
 )
 from ascend_agent.model.chip import ChipSpec
+from ascend_agent.model.cluster import NodeEdit, Report
 from ascend_agent.model.fault import format_fault_code
 from ascend_agent.model.health import NpuView, UnhealthyReason
 from ascend_agent.model.ids import (
@@ -34,7 +36,7 @@ from ascend_agent.model.ids import (
     parse_device_word,
 )
 from ascend_agent.model.npu import Npu
-from ascend_agent.model.world import SharePolicy, World
+from ascend_agent.model.world import NodeWorld, SharePolicy, World
 
 _DOMAIN: Final = "huawei.com"
 _MOST_DEVICES: Final = 800
@@ -144,6 +146,12 @@ class PlainDialect:
             for phy in sorted(found)
         }
         return Allocations(known=True, holders=MappingProxyType(ordered))
+
+    def report(self, world: NodeWorld) -> Report:
+        """Return the labels about the NPUs; of a node that has none, nothing."""
+        found = labels(world)
+        edit = NodeEdit(labels=found.wanted, annotations={})
+        return Report(edits=(edit,) if found.wanted else (), left_out=found.left_out)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

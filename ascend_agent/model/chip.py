@@ -16,6 +16,23 @@ class VisibleIds(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CardWords:
+    """How MindCluster calls a generation in the labels of its nodes.
+
+    ``server`` is the first part of ``servertype``. ``accelerator`` None: the generation has no
+    such label. ``tells_memory``: its memory is a label. ``accelerator_types`` are words for single
+    boards, by board id; ``infer_cards`` words for products, which hold where every card of the
+    node is of one of them.
+    """
+
+    server: str
+    accelerator: str | None
+    tells_memory: bool = False
+    accelerator_types: Mapping[int, str] = field(default_factory=dict)
+    infer_cards: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChipSpec:
     """One chip generation.
 
@@ -25,6 +42,7 @@ class ChipSpec:
     node has. ``common_nodes`` are wanted once a container, besides ``/dev/davinci<phy>``;
     ``product_nodes`` are further ones of single products, by the driver's product type.
     ``runtime_envs`` is what the vendor's container runtime must be told besides the ids.
+    ``card`` is how labels of the node call it.
     """
 
     generation: str
@@ -34,6 +52,7 @@ class ChipSpec:
     link_group: Callable[[NpuIdentity, int], int]
     visible_ids: VisibleIds
     common_nodes: tuple[NodeWant, ...]
+    card: CardWords
     directories: tuple[DirectoryWant, ...] = ()
     product_nodes: Mapping[str, tuple[NodeWant, ...]] = field(default_factory=dict)
     runtime_envs: Mapping[str, str] = field(default_factory=dict)

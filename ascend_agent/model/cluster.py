@@ -107,11 +107,36 @@ class ApiState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ApiCounts:
+    """What went back and forth with the API server since the agent started.
+
+    ``lists`` counts pages, ``watches`` streams opened, ``reads`` single objects, ``patches``
+    requests to change one; ``errors`` those of all that failed, ``throttled`` and ``expired``
+    (410) among them. ``broken_streams`` ended otherwise than by the server's own time limit.
+    ``skipped_objects`` could not be read, ``unknown_events`` had a type that is none.
+    """
+
+    lists: int = 0
+    watches: int = 0
+    reads: int = 0
+    patches: int = 0
+    errors: int = 0
+    throttled: int = 0
+    expired: int = 0
+    broken_streams: int = 0
+    skipped_objects: int = 0
+    unknown_events: int = 0
+    foreign_edits: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """What a scheduler must be able to read about this node.
 
-    ``wake_at`` is when to ask again though nothing changed.
+    ``wake_at`` is when to ask again though nothing changed. ``left_out`` says of each value that
+    can't be published which one and why; the others are published all the same.
     """
 
     edits: tuple[Edit, ...]
+    left_out: tuple[str, ...] = ()
     wake_at: Millis | None = None

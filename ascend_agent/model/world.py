@@ -1,9 +1,11 @@
 """All that a dialect may know, as of one moment."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
 from ascend_agent.model.allocation import DeviceGroup
+from ascend_agent.model.chip import ChipSpec
 from ascend_agent.model.cluster import NodeObject
 from ascend_agent.model.health import NodeView
 from ascend_agent.model.ids import Millis, ResourceName
@@ -33,9 +35,13 @@ class World:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeWorld:
-    """What a report about the whole node may rest on; ``node`` is the own Node object as it is."""
+    """What a report about the whole node may rest on; ``node`` is the own Node object as it is.
+
+    ``specs`` holds every chip generation there is by its name, also those this node has not.
+    """
 
     view: NodeView
+    specs: Mapping[str, ChipSpec]
     driver: DriverState
     node: NodeObject
     now: Millis

@@ -12,11 +12,19 @@ from ascend_agent.model.allocation import (
     RefusalReason,
     Refused,
 )
+from ascend_agent.model.cluster import NodeEdit, NodeObject
 from ascend_agent.model.fault import FaultCode, FaultLevel
-from ascend_agent.model.health import ActiveFault, HealthState, UnhealthyReason
-from ascend_agent.model.ids import Millis, PhyId, PluginDeviceId, ResourceName
-from ascend_agent.model.npu import ChipIdentity
-from ascend_agent.model.world import SharePolicy, World
+from ascend_agent.model.health import ActiveFault, HealthState, NodeView, UnhealthyReason
+from ascend_agent.model.ids import (
+    Millis,
+    NodeName,
+    ObjectVersion,
+    PhyId,
+    PluginDeviceId,
+    ResourceName,
+)
+from ascend_agent.model.npu import ChipIdentity, DriverPhase, DriverState
+from ascend_agent.model.world import NodeWorld, SharePolicy, World
 from tests.model.samples import Place, make_chip, make_npu, make_view, make_world, placed
 
 NODE = {n: Place(card=n // 2, slot=n % 2) for n in range(4)}
@@ -362,3 +370,33 @@ def test_a_sub_healthy_npu_is_given() -> None:
     view = replace(make_view(make_npu(0)), state=HealthState.SUB_HEALTHY)
 
     assert assigned(make_world([view]), "Ascend910-0") == (0,)
+
+
+# --- the report -----------------------------------------------------------------------------
+
+
+def test_the_report_is_the_labels_about_the_npus_and_nothing_else() -> None:
+    node = NodeObject(
+        name=NodeName("n1"),
+        uid="u",
+        version=ObjectVersion("1"),
+        labels={},
+        annotations={},
+        live=True,
+    )
+    world = NodeWorld(
+        view=WORLD.view,
+        specs={spec.generation: spec for spec in chips.SPECS},
+        driver=DriverState(phase=DriverPhase.READY, dcmi_version="no label"),
+        node=node,
+        now=Millis(0),
+    )
+
+    report = DIALECT.report(world)
+
+    (edit,) = report.edits
+    assert isinstance(edit, NodeEdit)
+    assert edit.annotations == {}
+    assert edit.labels["node.kubernetes.io/npu.chip.name"] == "910B3"
+    assert len(report.left_out) == 1
+    assert DIALECT.report(replace(world, view=NodeView(generation=2, npus=()))).edits == ()
