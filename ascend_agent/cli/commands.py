@@ -50,7 +50,7 @@ def devices(
 ) -> int:
     """List the NPUs of this node once; a driver that can't be asked is said, and exit 1."""
     from ascend_agent.cli import devices as table  # noqa: PLC0415 -- brings the driver
-    from ascend_agent.cli.survey import survey  # noqa: PLC0415 -- the same
+    from ascend_agent.doctor.survey import survey  # noqa: PLC0415 -- the same
 
     troubles: list[str] = []
     with Logging(settings, warnings, stream=sys.stderr):

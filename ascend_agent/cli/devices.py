@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import TextIO
 
-from ascend_agent.cli.survey import Survey, SurveyedNpu
 from ascend_agent.dialects import plain
+from ascend_agent.doctor.survey import Survey, SurveyedNpu
 from ascend_agent.model.fault import format_fault_code
 from ascend_agent.model.health import HealthAnswer
 from ascend_agent.model.npu import DriverState

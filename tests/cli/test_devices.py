@@ -8,7 +8,7 @@ import pytest
 
 from ascend_agent.chips import identify
 from ascend_agent.cli.devices import as_object, show
-from ascend_agent.cli.survey import Survey, SurveyedNpu
+from ascend_agent.doctor.survey import Survey, SurveyedNpu
 from ascend_agent.model.fault import FaultCode
 from ascend_agent.model.health import HealthAnswer
 from ascend_agent.model.ids import CardId, DieId, LogicId, PhyId, SlotId

@@ -182,7 +182,8 @@ def _describe_init(answers: list[tuple[str, int]]) -> str:
     remedy = "the driver is still loading, or finds no NPU it may use"
     if any(rc == codes.SYMBOL_MISSING for _, rc in answers):
         remedy += ", or the library is for other products: install the driver of this one"
-    return f"{said}; {remedy}"
+    steps = {codes.advise(code): None for _, code in answers if code != codes.SYMBOL_MISSING}
+    return "; ".join([said, remedy, *filter(None, steps)])
 
 
 def _require(library: Library, generation: Generation) -> None:

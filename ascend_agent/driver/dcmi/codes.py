@@ -47,6 +47,31 @@ TEXTS: dict[int, str] = {
     LIBRARY_NOT_LOADED: "library could not be loaded",
 }
 
+NEXT_STEPS: dict[int, str] = {
+    NOT_PERMITTED: "run the agent as root and privileged; in a virtual machine ask for this on the"
+    " host",
+    -8003: "look for a node without free memory",
+    -8005: "usual causes: the driver is still loading, or its own files are mounted in part or from"
+    " another release; see npu-smi info and the kernel log",
+    -8006: "see npu-smi info and the kernel log; reset the chip if it stays so",
+    -8008: "reset the card, or look whether it is seated; npu-smi info -l counts the cards",
+    -8009: "look whether /dev/davinci_manager is there and is the driver's own: the library and the"
+    " kernel driver must be of one release",
+    -8010: "see the kernel log; reset the chip if it stays so",
+    -8011: "see the kernel log; reset the chip if it stays so",
+    NOT_READY: "wait while the chip resets; afterwards reset the card or restart the node",
+    -8013: "run the agent in a privileged container, or wait until the chip is free",
+    -8014: "look for a full or read-only file system; the driver's folders must be complete",
+    -8015: "stop what uses the chip, then reset it again",
+    -8017: "wait until the upgrade of the chip's firmware is over",
+    -8020: "stop what holds the chip, or wait for it",
+    -8022: "split the chip as its template says, or remove its partition",
+    -8023: "install the driver and its firmware anew",
+    SYMBOL_MISSING: "install a newer Ascend driver",
+    LIBRARY_NOT_LOADED: "mount the host's driver folder, and set LD_LIBRARY_PATH to its lib64",
+}
+"""What an operator can do about a code; the others are not an operator's to mend."""
+
 LOST = frozenset({NOT_READY, NOT_EXIST})
 """The driver no longer reaches the chip."""
 
@@ -60,3 +85,8 @@ ABSENT = frozenset({NOT_SUPPORTED, SYMBOL_MISSING})
 def describe(code: int) -> str:
     """Return what *code* means, in English."""
     return TEXTS.get(code, "unknown error code")
+
+
+def advise(code: int) -> str:
+    """Return what an operator can do about *code*; empty where that is nothing."""
+    return NEXT_STEPS.get(code, "")

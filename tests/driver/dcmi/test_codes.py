@@ -40,3 +40,13 @@ def test_an_undocumented_code_is_a_plain_failure() -> None:
 def test_a_code_says_what_to_do(*, code: int, lost: bool, busy: bool, absent: bool) -> None:
     """-8012 is the signature of a lost card (DCMI defect 22); -8255 is never asked again."""
     assert (code in codes.LOST, code in codes.BUSY, code in codes.ABSENT) == (lost, busy, absent)
+
+
+def test_advice_is_given_for_codes_that_are_documented() -> None:
+    """Advice for a number that no driver answers would never be read."""
+    assert set(codes.NEXT_STEPS) <= set(DOCUMENTED)
+
+
+def test_a_code_that_nobody_can_mend_has_no_advice() -> None:
+    assert codes.advise(-8255) == ""
+    assert "privileged" in codes.advise(-8002)

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from ascend_agent.cli.survey import survey
+from ascend_agent.doctor.survey import survey
 from ascend_agent.errors import DriverUnavailableError
 from ascend_agent.settings import DriverKind, DropStep, HangStep, Settings, SimulatedNode
 
@@ -68,3 +68,20 @@ async def test_a_missing_library_is_an_error_that_says_so() -> None:
         await survey(missing, environment=ENVIRONMENT)
 
     assert caught.group_contains(DriverUnavailableError, match="/nowhere/libdcmi.so")
+
+
+async def test_processes_are_asked_for_only_if_wanted() -> None:
+    """``devices`` does not show them, and each question costs a hung card's deadline."""
+    plain = await survey(settings(npus=1), environment=ENVIRONMENT)
+    asked = await survey(settings(npus=1), environment=ENVIRONMENT, processes=True)
+
+    assert [npu.processes for npu in (*plain.npus, *asked.npus)] == [None, ()]
+
+
+async def test_the_return_codes_behind_a_trouble_are_kept() -> None:
+    """They lead to advice; a text would have to be taken apart."""
+    step = HangStep(at_s=0, card=0, call="identity", hang_s=20)
+
+    found = await survey(settings(npus=1, steps=[step]), environment=ENVIRONMENT)
+
+    assert len(found.npus[0].codes) == 1

@@ -1,7 +1,7 @@
-"""Asks the driver once about every NPU, for ``devices``: no kubelet, no fault subscription.
+"""Asks the driver once about every NPU: no kubelet, no fault subscription.
 
 Its own worker, so that a running agent is not disturbed. How the answers look is left to
-``devices``.
+``devices``, what they are worth to the checks.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from ascend_agent.driver.health import DriverHealth
 from ascend_agent.driver.inventory import DriverInventory
 from ascend_agent.driver.process import DriverWorker
 from ascend_agent.driver.usage import DriverUsage
-from ascend_agent.errors import DriverError, DriverUnavailableError
+from ascend_agent.errors import DriverError, DriverUnavailableError, NotSupportedError
 from ascend_agent.model.chip import ChipSpec
 from ascend_agent.model.health import HealthAnswer
 from ascend_agent.model.npu import (
@@ -25,6 +25,7 @@ from ascend_agent.model.npu import (
     Enumeration,
     NpuAddress,
     NpuIdentity,
+    NpuProcess,
     NpuUsage,
 )
 from ascend_agent.runtime.latest import Latest
@@ -33,14 +34,20 @@ from ascend_agent.settings import Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SurveyedNpu:
-    """What one chip answered; ``trouble`` says which questions it did not answer, and why."""
+    """What one chip answered; ``trouble`` says which questions it did not answer, and why.
+
+    ``codes`` are the driver's return codes behind the trouble. ``processes`` is None where they
+    were not asked for, or the chip does not tell.
+    """
 
     address: NpuAddress
     identity: NpuIdentity | None = None
     spec: ChipSpec | None = None
     health: HealthAnswer | None = None
     usage: NpuUsage | None = None
+    processes: tuple[NpuProcess, ...] | None = None
     trouble: tuple[str, ...] = ()
+    codes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +59,10 @@ class Survey:
     npus: tuple[SurveyedNpu, ...] = field(default=())
 
 
-async def survey(settings: Settings, *, environment: Mapping[str, str]) -> Survey:
-    """Return what the driver says of this node.
+async def survey(
+    settings: Settings, *, environment: Mapping[str, str], processes: bool = False
+) -> Survey:
+    """Return what the driver says of this node, *processes* on the NPUs only if wanted.
 
     Raises:
         ExceptionGroup: of DriverUnavailableError or DriverError, where not even the list of chips
@@ -77,7 +86,9 @@ async def survey(settings: Settings, *, environment: Mapping[str, str]) -> Surve
         # Side by side: a card that hangs costs its own deadline, not everybody's.
         async with asyncio.TaskGroup() as group:
             tasks = [
-                group.create_task(_look(worker, address), name=f"look at {address.logic}")
+                group.create_task(
+                    _look(worker, address, processes=processes), name=f"look at {address.logic}"
+                )
                 for address in enumeration.addresses
             ]
     npus = tuple(task.result() for task in tasks)
@@ -101,15 +112,21 @@ async def _ready(state: Latest[DriverState]) -> DriverState:
     raise DriverUnavailableError("the driver worker never spoke")
 
 
-async def _look(worker: DriverWorker, address: NpuAddress) -> SurveyedNpu:
+async def _look(worker: DriverWorker, address: NpuAddress, *, processes: bool) -> SurveyedNpu:
     """Ask one chip everything; what it does not answer is trouble, and no failure."""
     trouble: list[str] = []
-    identity = health = usage = None
+    rcs: list[int] = []
+    identity = health = usage = held = None
     try:
         identity = await DriverInventory(worker).read_identity(address)
         health = await DriverHealth(worker).read_health(address)
         usage = await DriverUsage(worker).read_usage(address)
-    except (DriverError, DriverUnavailableError) as error:
+        if processes:
+            held = await _processes(worker, address)
+    except DriverError as error:
+        trouble.append(str(error))
+        rcs.append(error.code)
+    except DriverUnavailableError as error:
         trouble.append(str(error))
     spec = identify(identity.chip) if identity else None
     if identity and spec is None:
@@ -120,5 +137,14 @@ async def _look(worker: DriverWorker, address: NpuAddress) -> SurveyedNpu:
         spec=spec,
         health=health,
         usage=usage,
+        processes=held,
         trouble=tuple(trouble),
+        codes=tuple(rcs),
     )
+
+
+async def _processes(worker: DriverWorker, address: NpuAddress) -> tuple[NpuProcess, ...] | None:
+    try:
+        return await DriverUsage(worker).read_processes(address)
+    except NotSupportedError:
+        return None  # this chip never tells
