@@ -1,0 +1,45 @@
+"""One node of real programs for all scenes; each scene has pods and agents of its own."""
+
+from collections.abc import AsyncIterator, Generator, Iterator
+
+import pytest
+
+from tests.cluster.api import Api
+from tests.cluster.control_plane import ControlPlane
+from tests.cluster.node.cluster_node import CONTAINERD, KUBELET, ClusterNode
+from tests.cluster.node.scene import Scene
+
+
+@pytest.fixture(scope="session")
+def shared_node() -> Iterator[ClusterNode]:
+    """Make the node all scenes share; ``scene`` is what a test asks for."""
+    node = ClusterNode()
+    yield node
+    node.close()
+
+
+@pytest.fixture
+async def scene(
+    shared_node: ClusterNode, control_plane: ControlPlane, api: Api, own_namespace: str
+) -> AsyncIterator[Scene]:
+    """Return a scene whose node runs, though the test before may have ended its programs."""
+    one = Scene(node=shared_node, control_plane=control_plane, api=api, namespace=own_namespace)
+    await one.start_node()
+    yield one
+    if not control_plane.server.running:
+        await control_plane.start_server()
+    await one.start_node()  # without a kubelet no pod would end
+    await one.clear()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add the end of the node's logs to the report of a failure."""
+    report = yield
+    node = getattr(item, "funcargs", {}).get("shared_node")
+    if report.failed and isinstance(node, ClusterNode):
+        for name in (KUBELET, CONTAINERD):
+            report.sections.append((f"end of {name}'s log", node.tail(name)))
+    return report

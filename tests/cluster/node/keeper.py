@@ -1,0 +1,75 @@
+"""Outlives a test run that was killed: ends its node and removes what the kernel would keep.
+
+Run as ``python -I keeper.py HOME CGROUP COMMAND...``; knows nothing but the standard library. The
+command, which makes the node's namespaces, shares our input and output and ends with the input.
+Whatever happened, its control groups are then removed from every hierarchy, and so is HOME.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+HIERARCHIES = Path("/sys/fs/cgroup")
+_PATIENCE_S = 10.0
+_LOOK_AGAIN_S = 0.02
+
+
+def hierarchies() -> list[Path]:
+    """Return the root of every control group hierarchy, of either version."""
+    if (HIERARCHIES / "cgroup.procs").exists():
+        return [HIERARCHIES]
+    return [each for each in sorted(HIERARCHIES.iterdir()) if each.is_dir()]
+
+
+def make_groups(name: str) -> None:
+    """Make the group *name* everywhere; the kubelet wants its root to exist."""
+    for hierarchy in hierarchies():
+        group = hierarchy / name
+        group.mkdir(exist_ok=True)
+        for setting in ("cpuset.cpus", "cpuset.mems"):
+            # Version 1: a group that names no core and no memory can hold no process.
+            if hierarchy.name == "cpuset":
+                (group / setting).write_text((hierarchy / setting).read_text())
+
+
+def remove_groups(name: str) -> None:
+    """Remove the group *name* with all below it.
+
+    Nothing tells when the last process of a group is gone, so it is tried until it works.
+    """
+    deadline = time.monotonic() + _PATIENCE_S
+    for hierarchy in hierarchies():
+        group = hierarchy / name
+        while group.exists():
+            for folder, _, _ in os.walk(group, topdown=False):
+                with contextlib.suppress(OSError):
+                    os.rmdir(folder)  # noqa: PTH106 -- a plain string from walk
+            if time.monotonic() > deadline:
+                break
+            if group.exists():
+                time.sleep(_LOOK_AGAIN_S)  # noqa: TID251 -- as the docstring says
+
+
+def _stay(*_: object) -> None:
+    """Do nothing: the end of our input is what ends us. An ignored signal would be inherited."""
+
+
+def main(home: str, group: str, *command: str) -> int:
+    """Run *command* until it ends, and clean up."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _stay)
+    try:
+        make_groups(group)
+        return subprocess.run(command, check=False).returncode
+    finally:
+        remove_groups(group)
+        shutil.rmtree(home, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,186 @@
+"""A scene: one node, its cluster, a namespace of the test's own, and agents as processes.
+
+The agent runs outside the node's namespaces; the node's directories and host root are told to it.
+Real time: what a test waits for is a watch of the API server or a line of the agent's log.
+"""
+
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from tests.agent.scene import AgentProcess, running_agent
+from tests.cluster.api import Api, Json, node_path, pod_path, pods_path
+from tests.cluster.control_plane import ControlPlane
+from tests.cluster.node.cluster_node import CONTAINERD, KUBELET, ClusterNode, is_ready
+from tests.cluster.node.keeper import HIERARCHIES
+from tests.cluster.node.pods import (
+    HOLD,
+    RESOURCE,
+    WITNESS,
+    Sight,
+    parse_held,
+    parse_sight,
+    pod,
+    read_log,
+)
+from tests.cluster.waiting import eventually
+
+NPUS = 8
+SIMULATED = ("--driver", "simulated", "--chip", "910B3", "--npus", str(NPUS))
+"""What the agent of most scenes finds: eight NPUs of one kind."""
+
+_ENDED = ("Succeeded", "Failed")
+
+
+class Scene:
+    """Made by the fixture ``scene``; node and control plane run when a test gets it."""
+
+    def __init__(
+        self, *, node: ClusterNode, control_plane: ControlPlane, api: Api, namespace: str
+    ) -> None:
+        self.node = node
+        self.control_plane = control_plane
+        self.api = api
+        self.namespace = namespace
+        self._kubeconfig = control_plane.kubeconfig(node.home.path / "kubeconfig")
+        self._pods: list[str] = []
+
+    # --- the node ------------------------------------------------------------------------
+
+    async def start_node(self) -> None:
+        """Start what does not run, and wait until the node is ready."""
+        if not self.node.running(CONTAINERD):
+            await self.node.start_containerd()
+        if not self.node.running(KUBELET):
+            await self.start_kubelet()
+
+    async def start_kubelet(self) -> None:
+        """Start the kubelet and wait until it has told the API server that it is ready."""
+        before = _heartbeat(await self.api.get(self._own_nodes()))
+        self.node.start_kubelet(self._kubeconfig)
+        await self.api.until(
+            node_path(self.node.name),
+            lambda node: node and is_ready(node) and _beat(node) > before,
+        )
+
+    async def offers(self, allocatable: int, *, capacity: int = NPUS) -> None:
+        """Wait until the node has so many NPUs, and so many of them fit."""
+        wanted = (str(capacity), str(allocatable))
+        await self.api.until(node_path(self.node.name), lambda node: node and npus(node) == wanted)
+
+    # --- pods ----------------------------------------------------------------------------
+
+    async def create(self, name: str, count: int, *, script: str = HOLD) -> None:
+        """Create a pod on the node that asks for *count* NPUs."""
+        body = pod(name, node=self.node.name, npus=count, script=script)
+        await self.api.create(pods_path(self.namespace), body)
+        self._pods.append(name)
+
+    async def runs(self, name: str) -> Json:
+        """Wait until a pod runs, and return it."""
+        return await self._phase(name, "Running")
+
+    async def held(self, name: str) -> frozenset[int]:
+        """Wait until a pod runs, and return the NPUs it has."""
+        await self.runs(name)
+
+        async def said() -> frozenset[int] | None:
+            return parse_held(self._log(name))
+
+        return await eventually(said, what=f"what pod {name} says of its NPUs")
+
+    async def process(self, name: str) -> int:
+        """Return the process of a pod that holds its NPUs, as this machine numbers it."""
+        uid = (await self.runs(name))["metadata"]["uid"]
+        groups = (HIERARCHIES / "pids" / self.node.group).rglob(f"pod{uid}/*/cgroup.procs")
+        pids = [int(line) for group in groups for line in group.read_text().split()]
+        (holder,) = (pid for pid in pids if HOLD in Path(f"/proc/{pid}/cmdline").read_text())
+        return holder
+
+    async def fails(self, name: str) -> Json:
+        """Wait until a pod has failed, and return it."""
+        return await self._phase(name, "Failed")
+
+    async def witness(self, name: str, count: int) -> Sight:
+        """Run a pod that looks around and ends; return what it saw."""
+        await self.create(name, count, script=WITNESS)
+        await self._phase(name, "Succeeded")
+        return parse_sight(self._log(name))
+
+    async def delete(self, *names: str) -> None:
+        """End pods, and wait until the kubelet has seen to it that they are gone."""
+        for name in names:
+            await self.api.delete(pod_path(self.namespace, name), grace_s=1)
+        for name in names:
+            await self.api.until(pod_path(self.namespace, name), lambda state: state is None)
+            self._pods.remove(name)
+
+    async def clear(self) -> None:
+        """End every pod that is left."""
+        await self.delete(*self._pods)
+
+    # --- agents --------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def agent(
+        self,
+        *options: str,
+        driver: tuple[str, ...] = SIMULATED,
+        environment: Mapping[str, str] | None = None,
+    ) -> AsyncIterator[AgentProcess]:
+        """Run an agent on this node until the block ends."""
+        home = self.node.home
+        command = [
+            sys.executable, "-m", "ascend_agent", "run", *driver,
+            "--kubelet-dir", str(home.kubelet), "--device-plugin-dir", str(home.plugins),
+            "--host-root", str(home.root), "--cdi-dir", str(home.cdi),
+            "--run-dir", str(home.path / "run" / "ascend-agent"),
+            "--http", "127.0.0.1:0", *options,
+        ]  # fmt: skip
+        async with running_agent(command, environment or {}) as agent:
+            yield agent
+
+    @asynccontextmanager
+    async def serving(self, *options: str) -> AsyncIterator[AgentProcess]:
+        """Run an agent on this node, from when the node offers its NPUs on."""
+        async with self.agent(*options) as agent:
+            await agent.logged("registered with the kubelet")
+            await self.offers(NPUS)
+            yield agent
+
+    async def _phase(self, name: str, wanted: str) -> Json:
+        def there(state: Json | None) -> bool:
+            return state is not None and state["status"].get("phase") in {wanted, *_ENDED}
+
+        found = await self.api.until(pod_path(self.namespace, name), there)
+        assert found is not None
+        assert found["status"]["phase"] == wanted, found["status"]
+        return found
+
+    def _log(self, name: str) -> list[str]:
+        logs = self.node.home.pod_logs.glob(f"{self.namespace}_{name}_*/main/0.log")
+        return [line for log in logs for line in read_log(log)]
+
+    def _own_nodes(self) -> str:
+        return f"/api/v1/nodes?fieldSelector=metadata.name={self.node.name}"
+
+
+def npus(node: Json) -> tuple[str, str]:
+    """Return what a Node object says of NPUs: capacity and allocatable."""
+    status = node["status"]
+    return (
+        status.get("capacity", {}).get(RESOURCE, ""),
+        status.get("allocatable", {}).get(RESOURCE, ""),
+    )
+
+
+def _heartbeat(nodes: Json) -> str:
+    return max(map(_beat, nodes["items"]), default="")
+
+
+def _beat(node: Json) -> str:
+    """Return when the kubelet told last of the node: RFC 3339, so later is greater."""
+    return max(
+        (str(each["lastHeartbeatTime"]) for each in node["status"]["conditions"]), default=""
+    )

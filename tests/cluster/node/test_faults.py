@@ -1,0 +1,27 @@
+"""What the node offers follows the health of its NPUs."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.node.scene import NPUS, Scene
+
+pytestmark = pytest.mark.cluster
+
+FAULT_AND_RECOVERY = """
+steps:
+  - {at_s: 4, npu: 3, fault: 80E01801}
+  - {at_s: 8, npu: 3, recover: 80E01801}
+"""
+
+
+async def test_a_fault_lowers_allocatable_and_recovery_raises_it(
+    scene: Scene, tmp_path: Path
+) -> None:
+    """Capacity stays: the NPU is there. The kubelet tells the API server once a second."""
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text(FAULT_AND_RECOVERY)
+
+    async with scene.serving("--scenario", str(scenario)):
+        await scene.offers(NPUS - 1)
+        await scene.offers(NPUS)

@@ -1,0 +1,108 @@
+"""Kubelet, agent and API server end and come back; what runs goes on, with the NPUs it had."""
+
+import signal
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.node.cluster_node import KUBELET
+from tests.cluster.node.scene import NPUS, Scene
+
+pytestmark = pytest.mark.cluster
+
+LATE_FAULT = """
+steps:
+  - {at_s: 6, npu: 7, fault: 80E01801}
+"""
+
+
+async def test_the_kubelet_may_start_after_the_agent(scene: Scene) -> None:
+    """The other order is that of every other scene here."""
+    await scene.node.stop(KUBELET)
+
+    async with scene.agent() as agent:
+        await agent.logged("driver ready")
+        assert agent.told("registered with the kubelet") == []
+        await scene.start_kubelet()
+
+        await agent.logged("registered with the kubelet")
+        await scene.offers(NPUS)
+
+
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGKILL])
+async def test_a_kubelet_that_restarts_under_load_gives_no_npu_twice(
+    scene: Scene, ending: signal.Signals
+) -> None:
+    """Pods are being created before, while and after it is away. KL-3."""
+    names = [f"pod-{number}" for number in range(NPUS)]
+    async with scene.serving() as agent:
+        for name in names[:4]:
+            await scene.create(name, 1)
+        early = await scene.held(names[0])
+        await scene.node.stop(KUBELET, by=ending)
+        for name in names[4:6]:
+            await scene.create(name, 1)
+        await scene.start_kubelet()
+        for name in names[6:]:
+            await scene.create(name, 1)
+
+        held = [await scene.held(name) for name in names]
+        assert held[0] == early
+        assert not any(one & other for one, other in combinations(held, 2))
+        assert await agent.logged("registered with the kubelet", count=2)
+        await scene.offers(NPUS)
+
+
+async def test_an_agent_that_is_killed_and_restarted_disturbs_no_pod(scene: Scene) -> None:
+    """AL-1: what is taken stays taken, though the new agent was told by nobody but the kubelet."""
+    async with scene.serving() as first:
+        await scene.create("stays", 2)
+        before = await scene.held("stays")
+        first.send(signal.SIGKILL)
+        await first.ended()
+        await scene.offers(0)
+
+    async with scene.serving():
+        await scene.create("new", NPUS - 2)
+
+        assert not before & await scene.held("new")
+        assert await scene.held("stays") == before
+
+
+async def test_an_upgrade_hands_the_node_over(scene: Scene) -> None:
+    """KL-4: old and new run at once for a while, and one serves."""
+    async with scene.serving() as old:
+        await scene.create("stays", 2)
+        before = await scene.held("stays")
+        async with scene.agent() as new:
+            await new.logged("another instance serves this node")
+            assert new.told("registered with the kubelet") == []
+            old.send(signal.SIGTERM)
+
+            assert await old.ended() == 0
+            await new.logged("took over from another instance")
+            await new.logged("registered with the kubelet")
+            await scene.offers(NPUS)
+            await scene.create("new", NPUS - 2)
+            assert not before & await scene.held("new")
+            assert await scene.held("stays") == before
+
+
+async def test_an_api_server_that_is_away_hides_nothing_for_good(
+    scene: Scene, tmp_path: Path
+) -> None:
+    """A fault meanwhile is seen afterwards, and pods come and run as before."""
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text(LATE_FAULT)
+    async with scene.serving("--scenario", str(scenario)) as agent:
+        await scene.create("stays", 2)
+        before = await scene.held("stays")
+        await scene.control_plane.stop_server()
+        await agent.logged("npu out of service", npu=7)
+        await scene.control_plane.start_server()
+
+        await scene.offers(NPUS - 1)
+        await scene.create("new", NPUS - 3)
+        assert not before & await scene.held("new")
+        assert await scene.held("stays") == before
