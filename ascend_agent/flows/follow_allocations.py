@@ -1,21 +1,29 @@
 """PodResources → who holds which NPU.
 
 Polled: the kubelet offers no watch here. Looked at soon after an Allocate, and every ten seconds
-for pods that ended; for people and metrics, no decision of this agent waits for it.
+for pods that ended; for people and metrics, no decision of this agent waits for it. Up to
+Kubernetes 1.33 the kubelet lists pods that have finished as well, just after its start with their
+devices: where the API server shows such a pod as finished, it holds nothing.
 """
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ascend_agent.bus import Bus
 from ascend_agent.errors import KubeletError, LaggedError
 from ascend_agent.flows.offers import ResourceOffers
 from ascend_agent.interfaces import PodResources, SchedulerDialect
-from ascend_agent.model.allocation import Allocations
+from ascend_agent.model.allocation import Allocations, Holder
+from ascend_agent.model.ids import PluginDeviceId, ResourceName
+from ascend_agent.model.kubelet import AllocateServed
+from ascend_agent.model.pods import PodKey
 from ascend_agent.runtime.clock import Clock
 from ascend_agent.runtime.latest import LatestWriter
+from ascend_agent.runtime.topic import TopicReader
 from ascend_agent.runtime.wakeup import Wakeup
+
+Held = Mapping[ResourceName, Mapping[PluginDeviceId, Holder]]
 
 log = logging.getLogger(__name__)
 
@@ -44,32 +52,32 @@ class FollowAllocations:
         self._allocations = allocations
         self._clock = clock
         self._trouble = ""
+        self._held: Held | None = None
 
     async def run(self) -> None:
         """Look for ever."""
         await self._bus.node.first()
         wakeup = Wakeup()
         served = self._bus.served.subscribe(wakeup)
+        self._bus.pods.attach(wakeup)
         try:
             while True:
                 await self._look()
                 until = asyncio.get_running_loop().time() + _EVERY_S
-                if await wakeup.wait(until):
-                    await asyncio.sleep(_SETTLE_S)
-                try:
-                    served.drain()
-                except LaggedError:
-                    continue  # which ones does not matter: the whole account is read anyway
+                while await wakeup.wait(until):
+                    if _came(served):
+                        await asyncio.sleep(_SETTLE_S)
+                        break
+                    self._account()
+                _came(served)
         finally:
             served.close()
+            self._bus.pods.detach(wakeup)
             self._pod_resources.close()
 
     async def _look(self) -> None:
-        view = self._bus.node.value
-        if view is None:
-            return
         try:
-            held = await self._pod_resources.read_holders()
+            self._held = await self._pod_resources.read_holders()
         except KubeletError as error:
             # The last account stays: unknown must not turn into "nobody".
             if str(error) != self._trouble:
@@ -79,6 +87,42 @@ class FollowAllocations:
         if self._trouble:
             log.info("pod resources readable again")
         self._trouble = ""
+        self._account()
+
+    def _account(self) -> None:
+        """Publish who holds what, as of the kubelet's last word and the pods of this moment."""
+        view = self._bus.node.value
+        if view is None or self._held is None:
+            return
         now = self._clock.now()
         worlds = [offers.world(view, now) for offers in self._offers]
+        held = _without(self._finished(), self._held)
         self._allocations.put(self._dialect.holders(held, worlds))
+
+    def _finished(self) -> frozenset[PodKey]:
+        """Return the pods that are known to have finished; nothing is known from an old view."""
+        pods = self._bus.pods.value
+        if pods is None or not pods.live:
+            return frozenset()
+        return frozenset(pod.key for pod in pods.pods if pod.finished)
+
+
+def _without(finished: frozenset[PodKey], held: Held) -> Held:
+    if not finished:
+        return held
+    return {
+        resource: {
+            device: holder
+            for device, holder in devices.items()
+            if PodKey(namespace=holder.namespace, name=holder.pod) not in finished
+        }
+        for resource, devices in held.items()
+    }
+
+
+def _came(served: TopicReader[AllocateServed]) -> bool:
+    """Return whether Allocates ended; which ones does not matter, the whole account is read."""
+    try:
+        return bool(served.drain())
+    except LaggedError:
+        return True

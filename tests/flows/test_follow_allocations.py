@@ -14,11 +14,13 @@ from ascend_agent.flows.offers import ResourceOffers
 from ascend_agent.model.allocation import Holder
 from ascend_agent.model.ids import Millis, PhyId, PluginDeviceId, ResourceName
 from ascend_agent.model.kubelet import AllocateServed
+from ascend_agent.model.pods import PodPhase, Pods
 from ascend_agent.model.world import SharePolicy
 from ascend_agent.runtime.clock import Clock
 from ascend_agent.slicing import whole
+from tests.fakes.cluster import pod
 from tests.fakes.npus import node_view
-from tests.fakes.running import running
+from tests.fakes.running import running, settle
 from tests.fakes.specs import spec_of
 
 RESOURCE = ResourceName("huawei.com/Ascend910")
@@ -118,3 +120,60 @@ async def test_its_connection_ends_with_it() -> None:
         pass
 
     assert pods.closed
+
+
+def _holders(bus: Bus) -> dict[PhyId, tuple[Holder, ...]]:
+    assert bus.allocations.value is not None
+    return dict(bus.allocations.value.holders)
+
+
+@pytest.mark.parametrize("phase", [PodPhase.SUCCEEDED, PodPhase.FAILED])
+async def test_a_pod_that_has_finished_holds_nothing_though_the_kubelet_lists_it(
+    phase: PodPhase,
+) -> None:
+    """Up to Kubernetes 1.33, until its object is gone; the kubelet is not asked for that."""
+    bus, pods = Bus([RESOURCE]), _PodResources()
+    bus.node.claim("test").put(node_view())
+    other = Holder(namespace="other", pod="train-0", container="main")
+    pods.held = {
+        RESOURCE: {PluginDeviceId("Ascend910-3"): HOLDER, PluginDeviceId("Ascend910-4"): other}
+    }
+    shown = bus.pods.claim("test")
+    shown.put(Pods(pods=(pod("train-0"),), live=True))
+
+    async with running(_flow(bus, pods).run):
+        assert _holders(bus) == {3: (HOLDER,), 4: (other,)}
+        shown.put(Pods(pods=(pod("train-0", phase),), live=True))
+        await settle()
+        assert _holders(bus) == {4: (other,)}
+        assert pods.reads == 1
+
+        # The same name again: a stateful set's next pod.
+        shown.put(Pods(pods=(pod("train-0", PodPhase.PENDING),), live=True))
+        await settle()
+        assert _holders(bus) == {3: (HOLDER,), 4: (other,)}
+
+
+async def test_a_pod_last_seen_as_finished_proves_nothing() -> None:
+    """While the watch is broken another pod of that name may run."""
+    bus, pods = Bus([RESOURCE]), _PodResources()
+    bus.node.claim("test").put(node_view())
+    pods.held = {RESOURCE: {PluginDeviceId("Ascend910-3"): HOLDER}}
+    bus.pods.claim("test").put(Pods(pods=(pod("train-0", PodPhase.FAILED),), live=False))
+
+    async with running(_flow(bus, pods).run):
+        assert _holders(bus) == {3: (HOLDER,)}
+
+
+async def test_pods_that_come_and_go_do_not_hold_up_the_next_look() -> None:
+    """The kubelet is asked every ten seconds, however busy the node."""
+    bus, pods = Bus([RESOURCE]), _PodResources()
+    bus.node.claim("test").put(node_view())
+    shown = bus.pods.claim("test")
+
+    async with running(_flow(bus, pods).run):
+        for number in range(61):
+            shown.put(Pods(pods=(pod(f"p{number}"),), live=True))
+            await asyncio.sleep(0.5)
+
+    assert pods.reads == 4

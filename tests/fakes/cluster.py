@@ -1,0 +1,163 @@
+"""An API server's view of one node, in memory: what others change, what was written, what fails.
+
+Implements ``ClusterWatch`` and ``ClusterEditor``; as in the real one, an edit is acknowledged and
+seen before ``apply`` returns, and only what differs is sent.
+"""
+
+import asyncio
+import dataclasses
+from collections.abc import AsyncIterator, Mapping
+
+from ascend_agent.errors import ClusterError
+from ascend_agent.model.cluster import (
+    ApiPhase,
+    ApiState,
+    Edit,
+    ForeignEdit,
+    MetadataField,
+    NodeEdit,
+    NodeObject,
+)
+from ascend_agent.model.ids import Millis, NodeName, ObjectVersion, PodUid
+from ascend_agent.model.pods import Pod, PodKey, PodPhase, Pods
+from ascend_agent.runtime.latest import Latest
+from ascend_agent.runtime.topic import Topic
+
+
+def node_object(
+    labels: Mapping[str, str] | None = None, *, live: bool = True, version: int = 1
+) -> NodeObject:
+    """Return the own Node with those labels."""
+    return NodeObject(
+        name=NodeName("n1"),
+        uid="node-uid",
+        version=ObjectVersion(str(version)),
+        labels=dict(labels or {}),
+        annotations={},
+        live=live,
+    )
+
+
+def pod(name: str, phase: PodPhase = PodPhase.RUNNING, *, namespace: str = "default") -> Pod:
+    """Return a pod of the own node."""
+    return Pod(
+        key=PodKey(namespace=namespace, name=name),
+        uid=PodUid(f"uid-{name}"),
+        version=ObjectVersion("1"),
+        node=NodeName("n1"),
+        phase=phase,
+        terminating=False,
+        labels={},
+        annotations={},
+        containers=(),
+        created_at_ms=Millis(0),
+    )
+
+
+class FakeCluster:
+    """``sent`` is what went over the wire, with the loop time; ``asked`` counts calls of apply.
+
+    ``error`` fails each call, ``hold`` keeps calls waiting until it is set; ``late`` has them
+    return long after all could see what they did.
+    """
+
+    def __init__(self, labels: Mapping[str, str] | None = None, *, live: bool = True) -> None:
+        self.sent: list[tuple[float, Mapping[str, str | None]]] = []
+        self.asked = 0
+        self.given_up = 0
+        self.error: ClusterError | None = None
+        self.hold: asyncio.Event | None = None
+        self.late = False
+        self._wrote: dict[str, str | None] = {}
+        self._node: Latest[NodeObject] = Latest("fake node")
+        self._pods: Latest[Pods] = Latest("fake pods")
+        self._state: Latest[ApiState] = Latest("fake state")
+        self._foreign: Topic[ForeignEdit] = Topic("fake foreign edits")
+        self._put_node = self._node.claim("fake").put
+        self._put_pods = self._pods.claim("fake").put
+        self._put_state = self._state.claim("fake").put
+        self._publish = self._foreign.claim("fake").publish
+        self._put_node(node_object(labels, live=live))
+        self.state(ApiPhase.READY)
+
+    # --- what a test does -------------------------------------------------------------------
+
+    @property
+    def node(self) -> NodeObject:
+        """The Node as it is now."""
+        assert self._node.value is not None
+        return self._node.value
+
+    def change_labels(self, labels: Mapping[str, str | None]) -> None:
+        """Have others change labels, None: away with it."""
+        self._edit(labels)
+        for key, found in labels.items():
+            if key in self._wrote and self._wrote[key] != found:
+                self._publish(
+                    ForeignEdit(
+                        pod=None,
+                        field=MetadataField.LABELS,
+                        key=key,
+                        wrote=self._wrote[key],
+                        found=found,
+                        at_ms=Millis(0),
+                    )
+                )
+
+    def live(self, *, live: bool) -> None:
+        """Have the watch break, or be whole again."""
+        self._put_node(dataclasses.replace(self.node, live=live))
+
+    def state(self, phase: ApiPhase, detail: str = "") -> None:
+        """Have the API server do well, or not."""
+        self._put_state(ApiState(phase=phase, since_ms=Millis(0), detail=detail))
+
+    def show_pods(self, *pods: Pod, live: bool = True) -> None:
+        """Have these pods on the node, and no others."""
+        self._put_pods(Pods(pods=pods, live=live))
+
+    # --- what a flow asks -------------------------------------------------------------------
+
+    def nodes(self) -> AsyncIterator[NodeObject]:
+        return self._node.changes()
+
+    def pods(self) -> AsyncIterator[Pods]:
+        return self._pods.changes()
+
+    def states(self) -> AsyncIterator[ApiState]:
+        return self._state.changes()
+
+    async def foreign_edits(self) -> AsyncIterator[ForeignEdit]:
+        reader = self._foreign.subscribe()
+        while True:
+            for edit in await reader.next():
+                yield edit
+
+    async def apply(self, edit: Edit) -> None:
+        assert isinstance(edit, NodeEdit), "the plain dialect writes nothing else"
+        self.asked += 1
+        differs = {key: to for key, to in edit.labels.items() if self.node.labels.get(key) != to}
+        if not differs:
+            return
+        if self.hold is not None:
+            try:
+                await self.hold.wait()
+            except asyncio.CancelledError:
+                self.given_up += 1
+                raise
+        if self.error is not None:
+            raise self.error
+        self.sent.append((asyncio.get_running_loop().time(), differs))
+        self._wrote |= differs
+        self._edit(differs)
+        if self.late:
+            await asyncio.sleep(1)
+
+    async def read_pod(self, key: PodKey) -> Pod | None:
+        pods = self._pods.value
+        return next((each for each in pods.pods if each.key == key), None) if pods else None
+
+    def _edit(self, labels: Mapping[str, str | None]) -> None:
+        after = {key: to for key, to in {**self.node.labels, **labels}.items() if to is not None}
+        version = ObjectVersion(str(int(self.node.version) + 1))
+        self._put_node(dataclasses.replace(self.node, labels=after, version=version))
