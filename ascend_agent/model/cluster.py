@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ascend_agent.model.ids import Millis, NodeName, ObjectVersion, PodUid
-from ascend_agent.model.pods import PodKey
+from ascend_agent.model.pods import PodKey, Pods
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +127,15 @@ class ApiCounts:
     skipped_objects: int = 0
     unknown_events: int = 0
     foreign_edits: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterSeen:
+    """What is known of the API server's side at one moment; None: not told yet."""
+
+    state: ApiState | None = None
+    node: NodeObject | None = None
+    pods: Pods | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,169 @@
+"""The editor: has edits acknowledged, and reads live where a cache is no evidence."""
+
+import asyncio
+from typing import Final, assert_never
+
+from ascend_agent.cluster.door import Door
+from ascend_agent.cluster.fields import MalformedError
+from ascend_agent.cluster.node import own_node, parse_node
+from ascend_agent.cluster.node_edits import NodeEdits
+from ascend_agent.cluster.objects import Objects
+from ascend_agent.cluster.pace import Pace
+from ascend_agent.cluster.patches import pod_patch, removal_patch, values_of
+from ascend_agent.cluster.pods import parse_pod, pod_path
+from ascend_agent.cluster.refusals import Asked
+from ascend_agent.cluster.retry import delay_s
+from ascend_agent.cluster.sender import Sender
+from ascend_agent.cluster.server import ApiServer, Request
+from ascend_agent.cluster.tally import Tally
+from ascend_agent.cluster.written import Written
+from ascend_agent.errors import (
+    ClusterUnreachableError,
+    ConflictError,
+    NotFoundError,
+    RejectedError,
+    ThrottledError,
+)
+from ascend_agent.model.cluster import (
+    Edit,
+    MetadataField,
+    NodeAnnotationRemoval,
+    NodeEdit,
+    NodeObject,
+    PodEdit,
+)
+from ascend_agent.model.ids import NodeName
+from ascend_agent.model.pods import Pod, PodKey
+from ascend_agent.runtime.backoff import Backoff
+
+_BURST: Final = 20  # patches of the whole node at once, and one more each tenth of a second
+_EVERY_S: Final = 0.1
+_BACKOFF: Final = Backoff(delays_s=(0.1, 0.3, 1.0, 2.0, 5.0, 10.0), endless=True)
+_WITHIN_S: Final = 10.0
+
+
+class Editor:
+    """A ``ClusterEditor`` on whatever connection there is; waits for one where there is none."""
+
+    def __init__(
+        self,
+        *,
+        node: NodeName,
+        door: Door,
+        nodes: Objects[NodeObject],
+        pods: Objects[Pod],
+        written: Written,
+        tally: Tally,
+    ) -> None:
+        self._node = node
+        self._door = door
+        self._nodes = nodes
+        self._written = written
+        self._pods = pods
+        self._tally = tally
+        self._pace = Pace(burst=_BURST, every_s=_EVERY_S)
+        self._pod_sender = Sender(
+            door=door, pace=self._pace, objects=pods, written=written, tally=tally
+        )
+        node_sender = Sender(
+            door=door, pace=self._pace, objects=nodes, written=written, tally=tally
+        )
+        self.node_edits = NodeEdits(node=node, nodes=nodes, sender=node_sender)
+
+    async def apply(self, edit: Edit) -> None:
+        """Have *edit* acknowledged; see ``ClusterEditor``."""
+        match edit:
+            case NodeEdit():
+                await self.node_edits.apply(edit)
+            case PodEdit():
+                values = values_of(edit)
+                await self._pod_sender.send(
+                    known=lambda: self._pod(edit),
+                    values=lambda: values,
+                    request=lambda missing: pod_patch(edit, missing),
+                )
+            case NodeAnnotationRemoval():
+                await self._remove(edit)
+            case never:
+                assert_never(never)
+
+    async def read_pod(self, key: PodKey) -> Pod | None:
+        """Return the pod as the API server has it now; see ``ClusterEditor``."""
+        server = await self._door.server()
+        self._tally.reads += 1
+        asked = Asked(verb="get", target=f"pods/{key}", rule="pods")
+        try:
+            found = await server.ask(
+                Request(method="GET", path=pod_path(key), asked=asked), within_s=_WITHIN_S
+            )
+            return parse_pod(found)
+        except NotFoundError:
+            return None
+        except MalformedError as error:
+            raise ClusterUnreachableError(asked.verb, asked.target, str(error)) from error
+
+    def _pod(self, edit: PodEdit) -> Pod | None:
+        """Return the pod that *edit* is for; a namesake is none."""
+        known = self._pods.find(edit.pod)
+        return known if known is not None and known.uid == edit.uid else None
+
+    async def _remove(self, edit: NodeAnnotationRemoval) -> None:
+        """Remove the annotation, whatever the cache says of it: it may be behind."""
+        request = removal_patch(self._node, edit)
+        own = self._nodes.find(self._node)
+        if own is not None:
+            self._written.release(own.uid, (MetadataField.ANNOTATIONS, edit.key))
+        failures, unsure = 0, False
+        while True:
+            server = await self._door.server()
+            await self._pace.turn()
+            self._tally.patches += 1
+            try:
+                answer = await server.ask(request, within_s=_WITHIN_S)
+            except RejectedError:
+                # A failed test is answered as any other patch that can't be carried out: look.
+                if await self._refuted(server, edit, request.asked, unsure=unsure):
+                    return
+                raise
+            except (ClusterUnreachableError, ThrottledError) as error:
+                unsure = unsure or isinstance(error, ClusterUnreachableError)
+                await asyncio.sleep(delay_s(error, failures=failures, backoff=_BACKOFF))
+                failures += 1
+            else:
+                self._nodes.acknowledge(answer)
+                return
+
+    async def _refuted(
+        self, server: ApiServer, edit: NodeAnnotationRemoval, asked: Asked, *, unsure: bool
+    ) -> bool:
+        """Say whether the annotation is gone by an attempt of ours whose answer was lost.
+
+        False where the value is the expected one, so that something else was wrong with the patch.
+
+        Raises:
+            ConflictError: another value is there, or none that we could have removed.
+
+        """
+        self._tally.reads += 1
+        # A list of one: the watch needs that rule anyway, so no further one is asked for.
+        own = own_node(self._node)
+        listed = await server.ask(
+            Request(
+                method="GET",
+                path=own.path,
+                asked=Asked(verb="list", target=asked.target, rule=own.rule),
+                query=(("fieldSelector", own.selector),),
+                accept=own.list_form,
+            ),
+            within_s=_WITHIN_S,
+        )
+        items = listed.get("items") or []
+        if not items:
+            raise NotFoundError(asked.verb, asked.target, "there is no such node")
+        found = parse_node(items[0]).annotations.get(edit.key)
+        if found == edit.expected:
+            return False
+        if found is None and unsure:
+            return True
+        state = "has another value" if found is not None else "is not there"
+        raise ConflictError(asked.verb, asked.target, f"annotation {edit.key} {state}")

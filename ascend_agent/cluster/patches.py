@@ -1,0 +1,104 @@
+"""From an edit to the request that makes it: only the difference, only our own keys (D9)."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from ascend_agent.cluster.node import METADATA_ONLY, node_path
+from ascend_agent.cluster.pods import pod_path
+from ascend_agent.cluster.refusals import Asked
+from ascend_agent.cluster.server import Request
+from ascend_agent.cluster.written import Values
+from ascend_agent.model.cluster import (
+    MetadataField,
+    NodeAnnotationRemoval,
+    NodeEdit,
+    NodeObject,
+    PodEdit,
+)
+from ascend_agent.model.ids import NodeName
+from ascend_agent.model.pods import Pod
+
+_MERGE: Final = "application/merge-patch+json"
+_STEPS: Final = "application/json-patch+json"
+_MANAGER: Final = (("fieldManager", "ascend-agent"),)
+
+
+def values_of(edit: NodeEdit | PodEdit) -> Values:
+    """Return what *edit* wants, key by key."""
+    wanted = {MetadataField.LABELS: edit.labels, MetadataField.ANNOTATIONS: edit.annotations}
+    return {(kind, key): value for kind, map_ in wanted.items() for key, value in map_.items()}
+
+
+def merged(edits: Iterable[NodeEdit]) -> NodeEdit:
+    """Return one edit that does what all *edits* do, one after the other."""
+    labels: dict[str, str | None] = {}
+    annotations: dict[str, str | None] = {}
+    for edit in edits:
+        labels.update(edit.labels)
+        annotations.update(edit.annotations)
+    return NodeEdit(labels=labels, annotations=annotations)
+
+
+def maps_of(item: NodeObject | Pod) -> Mapping[MetadataField, Mapping[str, str]]:
+    """Return the two maps of an object that edits are about."""
+    return {MetadataField.LABELS: item.labels, MetadataField.ANNOTATIONS: item.annotations}
+
+
+def difference(values: Values, item: NodeObject | Pod | None) -> Values:
+    """Return those of *values* that *item* does not have; all where it is not known."""
+    if item is None:
+        return values
+    maps = maps_of(item)
+    return {
+        place: value for place, value in values.items() if maps[place[0]].get(place[1]) != value
+    }
+
+
+def node_patch(name: NodeName, values: Values) -> Request:
+    """Return the merge patch that gives the own node *values*."""
+    return Request(
+        method="PATCH",
+        path=node_path(name),
+        asked=Asked(verb="patch", target=f"nodes/{name}", rule="nodes"),
+        query=_MANAGER,
+        body={"metadata": _metadata(values)},
+        content_type=_MERGE,
+        accept=METADATA_ONLY,
+    )
+
+
+def pod_patch(edit: PodEdit, values: Values) -> Request:
+    """Return the merge patch that gives the pod *values*; its UID makes another one refuse it."""
+    return Request(
+        method="PATCH",
+        path=pod_path(edit.pod),
+        asked=Asked(verb="patch", target=f"pods/{edit.pod}", rule="pods"),
+        query=_MANAGER,
+        body={"metadata": {"uid": edit.uid, **_metadata(values)}},
+        content_type=_MERGE,
+    )
+
+
+def removal_patch(name: NodeName, edit: NodeAnnotationRemoval) -> Request:
+    """Return the JSON patch that removes the annotation if it has the value expected."""
+    key = edit.key.replace("~", "~0").replace("/", "~1")
+    path = f"/metadata/annotations/{key}"
+    return Request(
+        method="PATCH",
+        path=node_path(name),
+        asked=Asked(verb="patch", target=f"nodes/{name}", rule="nodes"),
+        query=_MANAGER,
+        body=[
+            {"op": "test", "path": path, "value": edit.expected},
+            {"op": "remove", "path": path},
+        ],
+        content_type=_STEPS,
+        accept=METADATA_ONLY,
+    )
+
+
+def _metadata(values: Values) -> dict[str, dict[str, str | None]]:
+    metadata: dict[str, dict[str, str | None]] = {}
+    for (kind, key), value in values.items():
+        metadata.setdefault(kind.value, {})[key] = value
+    return metadata
