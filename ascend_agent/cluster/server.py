@@ -8,7 +8,7 @@ so no token and no object can get into a log.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from kubernetes_asyncio.client.api_client import ApiClient
 
 Json = dict[str, Any]
+Hear = Callable[[Mapping[str, str]], None]
 
 _CONNECT_S: Final = 5.0
 _ANSWER_S: Final = 15.0
@@ -82,8 +83,10 @@ class ApiServer:
         for generation in generations:
             await generation.client.close()
 
-    async def ask(self, request: Request, *, within_s: float = _ANSWER_S) -> Json:
-        """Return the JSON object that answers *request*.
+    async def ask(
+        self, request: Request, *, within_s: float = _ANSWER_S, hear: Hear | None = None
+    ) -> Json:
+        """Return the JSON object that answers *request*; *hear* gets the answer's headers.
 
         Raises:
             ClusterError: as the class says; ClusterUnreachableError after *within_s*.
@@ -94,6 +97,8 @@ class ApiServer:
                 asyncio.timeout(within_s),
                 self._answer(request, silence_s=within_s) as answer,
             ):
+                if hear is not None:
+                    hear(answer.headers)
                 body = await _read(answer, limit=_LARGEST_ANSWER, asked=request.asked)
             found = json.loads(body)
         if not isinstance(found, dict):

@@ -5,7 +5,7 @@ So does another Ascend device plugin, which would hand out the same NPUs a secon
 
 import logging
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from ascend_agent.interfaces import DirectoryWatcher
 from ascend_agent.model.kubelet import PluginDirectory
@@ -46,9 +46,14 @@ class WatchSockets:
             self._look_for_others(look)
 
     def _look_for_others(self, look: PluginDirectory) -> None:
-        others = sorted(name for name in look.sockets.keys() - self._own if _ASCEND.fullmatch(name))
+        others = find_others(look.sockets, own=self._own)
         if others and others != self._others:
             log.warning("another ascend plugin on this node", extra={"sockets": others})
         elif self._others and not others:
             log.info("no other ascend plugin on this node any more")
         self._others = others
+
+
+def find_others(names: Iterable[str], *, own: Collection[str]) -> list[str]:
+    """Return those socket *names* that another Ascend device plugin would give, ascending."""
+    return sorted(name for name in names if name not in own and _ASCEND.fullmatch(name))
