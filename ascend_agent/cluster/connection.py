@@ -52,7 +52,7 @@ class ClusterConnection:
     """A ``ClusterWatch`` and ``ClusterEditor``; make it inside the loop.
 
     Credentials are those of *kubeconfig* where one is given, else those of the service account in
-    *service_account_dir* at *api_server*. *load* returns the client library and may block.
+    *service_account_dir* at *api_server*. *load* is called in a thread: importing blocks.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class ClusterConnection:
         service_account_dir: Path,
         relax_tls: bool,
         now: Callable[[], Millis],
-        load: Callable[[], Library] | None = None,
+        load: Callable[..., Library] = load_library,
     ) -> None:
         if kubeconfig is None and api_server is None:
             raise WiringError("an API server needs a kubeconfig or an address")
@@ -148,7 +148,7 @@ class ClusterConnection:
 
     async def run(self) -> NoReturn:
         """Connect, follow, send, for ever; leaves no connection behind."""
-        library = await asyncio.to_thread(load_library) if self._load is None else self._load()
+        library = await asyncio.to_thread(self._load, kubeconfig=self._kubeconfig is not None)
         credentials = self._credentials(library)
         access = await self._await_credentials(credentials)
         log.info(

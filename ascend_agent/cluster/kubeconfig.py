@@ -11,10 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
 from ascend_agent.cluster.credentials import REREAD_S, Access, Tls, file_mark, read_token
-from ascend_agent.cluster.lean import Library, load_kubeconfig_reader
+from ascend_agent.cluster.lean import Library
 from ascend_agent.errors import ClusterUnreachableError
 
 _EARLY_S: Final = 60.0
@@ -44,7 +42,7 @@ class Kubeconfig:
             ClusterUnreachableError: the file, or what it names, can't be used.
 
         """
-        reader = load_kubeconfig_reader()
+        reader = self._library.kubeconfig
         # The loader knows no errors of its own for most of what can be wrong with a file.
         wrong = (
             reader.ConfigException,
@@ -55,7 +53,7 @@ class Kubeconfig:
             AssertionError,
             AttributeError,
             RuntimeError,
-            yaml.YAMLError,
+            reader.yaml.YAMLError,
         )
         try:
             self._access, lasts_s = await self._read(reader)
@@ -66,7 +64,7 @@ class Kubeconfig:
         return self._access
 
     async def _read(self, reader: Any) -> tuple[Access, float]:
-        document = yaml.safe_load(self._path.read_bytes())
+        document = reader.yaml.safe_load(self._path.read_bytes())
         if not isinstance(document, dict):
             raise ValueError("the file is no kubeconfig")  # noqa: TRY004 -- wrong content, not a wrong call
         # Without a user there is nothing to show, yet the loader looks into it.

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ascend_agent.errors import WiringError
 
 if TYPE_CHECKING:
+    from aiohttp import ClientError, ClientTimeout
     from kubernetes_asyncio.client.api_client import ApiClient
     from kubernetes_asyncio.client.configuration import Configuration
 
@@ -26,14 +27,20 @@ _EMPTY: Final = ("", ".client", ".client.models", ".config")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Library:
-    """The two classes that everything is done with."""
+    """What everything is done with; ``kubeconfig`` is the module that reads such files."""
 
     api_client: "type[ApiClient]"
     configuration: "type[Configuration]"
+    transport_error: "type[ClientError]"
+    timeout: "type[ClientTimeout]"
+    kubeconfig: Any
 
 
-def load_library() -> Library:
-    """Return the library's classes, importing what they need on the first call."""
+def load_library(*, kubeconfig: bool) -> Library:
+    """Return the library, importing what it needs on the first call; blocks.
+
+    With *kubeconfig* its reader of such files comes too, which another 25 modules hang on.
+    """
     if _PACKAGE not in sys.modules:
         _stand_in()
     client = importlib.import_module(f"{_PACKAGE}.client")
@@ -41,11 +48,17 @@ def load_library() -> Library:
     client.__dict__["Configuration"] = configuration
     api_client = importlib.import_module(f"{_PACKAGE}.client.api_client").ApiClient
     client.__dict__["ApiClient"] = api_client
-    return Library(api_client=api_client, configuration=configuration)
+    http = importlib.import_module("aiohttp")
+    return Library(
+        api_client=api_client,
+        configuration=configuration,
+        transport_error=http.ClientError,
+        timeout=http.ClientTimeout,
+        kubeconfig=_load_reader() if kubeconfig else None,
+    )
 
 
-def load_kubeconfig_reader() -> Any:
-    """Return the library's module that reads kubeconfig files; ``load_library`` comes first."""
+def _load_reader() -> Any:
     config = importlib.import_module(f"{_PACKAGE}.config")
     errors = importlib.import_module(f"{_PACKAGE}.config.config_exception")
     config.__dict__["ConfigException"] = errors.ConfigException

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
-import aiohttp
-
 from ascend_agent.cluster.credentials import Access, Credentials, Tls
 from ascend_agent.cluster.lean import Library
 from ascend_agent.cluster.refusals import Asked, refusal
@@ -30,6 +28,7 @@ from ascend_agent.errors import (
 )
 
 if TYPE_CHECKING:
+    from aiohttp import ClientResponse
     from kubernetes_asyncio.client.api_client import ApiClient
 
 Json = dict[str, Any]
@@ -127,7 +126,7 @@ class ApiServer:
         except ClusterError as error:
             self._count(error)
             raise
-        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+        except (self._library.transport_error, TimeoutError, OSError, ValueError) as error:
             self._tally.errors += 1
             why = shown(str(error)) or f"no answer in time ({type(error).__name__})"
             raise ClusterUnreachableError(asked.verb, asked.target, why) from error
@@ -140,7 +139,7 @@ class ApiServer:
     @asynccontextmanager
     async def _answer(
         self, request: Request, *, silence_s: float
-    ) -> AsyncIterator[aiohttp.ClientResponse]:
+    ) -> AsyncIterator["ClientResponse"]:
         """Give the answer, whose status is one of 2xx; the connection goes with the block."""
         for last in (False, True):
             async with asyncio.timeout(_ANSWER_S):
@@ -153,7 +152,7 @@ class ApiServer:
                 generation.users += 1
             try:
                 async with asyncio.timeout(_ANSWER_S):
-                    answer = await _send(generation.client, access, request, silence_s=silence_s)
+                    answer = await self._send(generation.client, access, request, silence_s)
                 try:
                     if answer.status == HTTPStatus.UNAUTHORIZED and not last:
                         continue
@@ -166,6 +165,28 @@ class ApiServer:
             finally:
                 generation.users -= 1
                 await self._retire()
+
+    async def _send(
+        self, client: "ApiClient", access: Access, request: Request, silence_s: float
+    ) -> "ClientResponse":
+        headers = {"Accept": request.accept}
+        if request.content_type is not None:
+            headers["Content-Type"] = request.content_type
+        if access.authorization is not None:
+            headers["Authorization"] = access.authorization
+        answer: ClientResponse = await client.call_api(
+            request.path,
+            request.method,
+            query_params=list(request.query),
+            header_params=headers,
+            body=request.body,
+            _preload_content=False,
+            # Without one the library would wait for ever.
+            _request_timeout=self._library.timeout(
+                total=None, connect=_CONNECT_S, sock_connect=_CONNECT_S, sock_read=silence_s
+            ),
+        )
+        return answer
 
     async def _generation(self, access: Access) -> "_Generation":
         """Return a client with today's certificates; what uses an older one goes on with it."""
@@ -209,29 +230,7 @@ class _Generation:
     users: int = 0
 
 
-async def _send(
-    client: "ApiClient", access: Access, request: Request, *, silence_s: float
-) -> aiohttp.ClientResponse:
-    headers = {"Accept": request.accept}
-    if request.content_type is not None:
-        headers["Content-Type"] = request.content_type
-    if access.authorization is not None:
-        headers["Authorization"] = access.authorization
-    answer: aiohttp.ClientResponse = await client.call_api(
-        request.path,
-        request.method,
-        query_params=list(request.query),
-        header_params=headers,
-        body=request.body,
-        _preload_content=False,
-        _request_timeout=aiohttp.ClientTimeout(
-            total=None, connect=_CONNECT_S, sock_connect=_CONNECT_S, sock_read=silence_s
-        ),
-    )
-    return answer
-
-
-async def _read(answer: aiohttp.ClientResponse, *, limit: int, asked: Asked) -> bytes:
+async def _read(answer: "ClientResponse", *, limit: int, asked: Asked) -> bytes:
     """Return the whole body; raises RejectedError above *limit* bytes."""
     body = bytearray()
     async for chunk in answer.content.iter_any():
@@ -243,7 +242,7 @@ async def _read(answer: aiohttp.ClientResponse, *, limit: int, asked: Asked) -> 
     return bytes(body)
 
 
-async def _refused(answer: aiohttp.ClientResponse, asked: Asked) -> ClusterError:
+async def _refused(answer: "ClientResponse", asked: Asked) -> ClusterError:
     body = bytearray()
     async for chunk in answer.content.iter_any():
         body += chunk
