@@ -28,14 +28,10 @@ def takes(schema: dict[str, Any]) -> str:
     match schema:
         case {"anyOf": parts}:
             return " or ".join(takes(part) for part in parts)
+        case {"type": [*kinds]}:
+            return " or ".join(takes({"type": kind}) for kind in kinds)
         case {"enum": words}:
             return ", ".join(map(code, words))
-        case {"type": [*kinds]}:
-            return " or ".join(map(str, kinds))
-        case {"type": "array"}:
-            return "list"
-        case {"type": "boolean"}:
-            return "true, false"
         case {"type": "string", "pattern": str(pattern)} if pattern.startswith("^(/"):
             return "path"
         case {"type": str(kind)}:
@@ -44,7 +40,13 @@ def takes(schema: dict[str, Any]) -> str:
             raise ValueError(f"no words for {schema}")
 
 
-_KINDS = {"string": "text", "object": "mapping", "integer": "whole number"}
+_KINDS = {
+    "array": "list",
+    "boolean": "true, false",
+    "integer": "whole number",
+    "object": "mapping",
+    "string": "text",
+}
 
 
 def _range(schema: dict[str, Any]) -> str:

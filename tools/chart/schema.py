@@ -121,7 +121,7 @@ OTHERS: Final[Mapping[str, Json]] = {
     "rbac.create": _FLAG,
     "admissionPolicy.create": _FLAG,
     "privileged": {"type": ["boolean", "null"]},
-    "hostPID": _FLAG,
+    "hostPID": {"type": ["boolean", "null"]},
     "seLinuxOptions": _closed(dict.fromkeys(("user", "role", "type", "level"), _TEXT)),
     "appArmorProfile": {
         "type": "string",
@@ -131,9 +131,7 @@ OTHERS: Final[Mapping[str, Json]] = {
     "priorityClassName": _NAME,
     "nodesWithAnyLabel": _list(_closed({"key": _TEXT, "value": _TEXT}, ["key", "value"])),
     "nodeSelector": _TEXTS,
-    "affinity": _closed(
-        dict.fromkeys(("nodeAffinity", "podAffinity", "podAntiAffinity"), _OBJECT)
-    ),
+    "affinity": _closed(dict.fromkeys(("nodeAffinity", "podAffinity", "podAntiAffinity"), _OBJECT)),
     "tolerations": _list(_TOLERATION),
     "maxUnavailable": {
         "anyOf": [
@@ -203,8 +201,17 @@ def _place(root: Json, value: Value, schema: Json) -> None:
     *sections, name = value.path.split(".")
     where = root
     for section in sections:
+        if section not in where["properties"]:
+            _require(where, section)
         where = where["properties"].setdefault(section, _closed({}))
     where["properties"][name] = {"description": value.meaning, **schema}
+    if not isinstance(value.default, dict | list | None):
+        _require(where, name)
+
+
+def _require(where: Json, name: str) -> None:
+    """Have *name* given: Helm takes away what is null, and only a list or mapping may be empty."""
+    where.setdefault("required", []).append(name)
 
 
 def render() -> str:

@@ -42,7 +42,7 @@ def _walk(node: yaml.MappingNode, above: str, lines: list[str]) -> Iterator[Valu
 
 
 def _is_section(node: yaml.MappingNode, lines: list[str]) -> bool:
-    return bool(node.value and _comment(lines, node.value[0][0].start_mark.line))
+    return not node.flow_style and bool(_comment(lines, node.value[0][0].start_mark.line))
 
 
 def _comment(lines: list[str], key_line: int) -> str:

@@ -50,5 +50,5 @@ microk8s: {kubeletDir: /var/snap/microk8s/common/var/lib/kubelet, devicePluginDi
 {{/* What the loader searches: the driver's three folders, then the extra ones. */}}
 {{- define "ascend-agent.libraryPath" -}}
 {{- $lib := printf "%s/lib64" (trimSuffix "/" .Values.driverDir) -}}
-{{- concat (list $lib (printf "%s/driver" $lib) (printf "%s/common" $lib)) .Values.driverExtraDirs | join ":" -}}
+{{- concat (list $lib (printf "%s/driver" $lib) (printf "%s/common" $lib)) (default list .Values.driverExtraDirs) | join ":" -}}
 {{- end -}}

@@ -51,7 +51,7 @@ hami.io/webhook: ignore
 
 {{- define "ascend-agent.podLabels" -}}
 {{- $ours := merge (include "ascend-agent.selector" . | fromYaml) (include "ascend-agent.ownLabels" . | fromYaml) (dict "hami.io/webhook" "ignore") -}}
-{{- toYaml (merge $ours .Values.podLabels) -}}
+{{- toYaml (merge $ours (default dict .Values.podLabels)) -}}
 {{- end -}}
 
 {{- define "ascend-agent.serviceAccount" -}}

@@ -29,6 +29,14 @@ appArmorProfile:
 {{- end }}
 {{- end -}}
 
+{{- define "ascend-agent.hostPID" -}}
+{{- if kindIs "bool" .Values.hostPID -}}
+{{- .Values.hostPID -}}
+{{- else -}}
+{{- and (eq .Values.settings.driver "dcmi") .Values.settings.refuseHeld -}}
+{{- end -}}
+{{- end -}}
+
 {{/* The field came with Kubernetes 1.30; before it there was an annotation. */}}
 {{- define "ascend-agent.appArmorField" -}}
 {{- if semverCompare ">=1.30.0-0" .Capabilities.KubeVersion.Version }}true{{ end -}}

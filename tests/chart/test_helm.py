@@ -1,0 +1,196 @@
+"""Real Helm renders what the golden files hold, and refuses what the agent would."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.chart.objects import SETS, golden, parsed
+from tools.chart.places import CHART
+from tools.chart.render import GOLDEN, NAMESPACE, RELEASE, HelmError, render, run_helm
+from tools.chart.values import values
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.mark.parametrize("name", sorted(SETS))
+def test_helm_renders_what_is_written_down(name: str, helm: Path) -> None:
+    """A change of the objects is seen in review; `python -m tools.chart` writes them anew."""
+    assert SETS[name].golden.read_text() == render(helm, SETS[name]), "run `python -m tools.chart`"
+
+
+def test_no_golden_file_is_left_of_a_set_that_is_gone() -> None:
+    assert set(GOLDEN.glob("*.yaml")) == {chosen.golden for chosen in SETS.values()}
+
+
+def test_helm_has_no_complaint(helm: Path) -> None:
+    run_helm(helm, "lint", "--strict", CHART)
+
+
+@pytest.mark.parametrize("name", sorted(SETS))
+def test_helm_has_no_complaint_about_any_set(name: str, helm: Path) -> None:
+    chosen = SETS[name]
+    how = ("--values", chosen.file, "--kube-version", chosen.kubernetes)
+
+    run_helm(helm, "lint", "--strict", CHART, *how)
+
+
+@pytest.mark.parametrize(
+    ("values", "names"),
+    [
+        ({"setings": {}}, "'setings' not allowed"),
+        ({"settings": {"share": 2}}, "'share' not allowed"),
+        ({"settings": {"shares": 0}}, "/settings/shares"),
+        ({"settings": {"shares": 101}}, "/settings/shares"),
+        ({"settings": {"shares": "many"}}, "/settings/shares"),
+        ({"settings": {"shares": 1.5}}, "/settings/shares"),
+        ({"settings": {"sharePolicy": "random"}}, "/settings/sharePolicy"),
+        ({"settings": {"inject": "magic"}}, "/settings/inject"),
+        ({"settings": {"driver": "fake"}}, "/settings/driver"),
+        ({"settings": {"chip": "910Z"}}, "/settings/chip"),
+        ({"settings": {"healthInterval": 0.5}}, "/settings/healthInterval"),
+        ({"settings": {"pollInterval": 0.4}}, "/settings/pollInterval"),
+        ({"settings": {"rescanInterval": 86401}}, "/settings/rescanInterval"),
+        ({"settings": {"deviceResetTimeout": 601}}, "/settings/deviceResetTimeout"),
+        ({"settings": {"queryDeadline": 0}}, "/settings/queryDeadline"),
+        ({"settings": {"allocateTimeout": 61}}, "/settings/allocateTimeout"),
+        ({"settings": {"logLevel": "verbose"}}, "/settings/logLevel"),
+        ({"settings": {"logStyle": "klog"}}, "/settings/logStyle"),
+        ({"settings": {"logicalIds": "yes"}}, "/settings/logicalIds"),
+        ({"settings": {"http": None}}, "missing property 'http'"),
+        ({"settings": {"http": "127.0.0.1:9395"}}, "/settings/http"),
+        ({"settings": {"http": ":0"}}, "/settings/http"),
+        ({"settings": {"http": ":65536"}}, "/settings/http"),
+        ({"settings": {"runDir": "run"}}, "/settings/runDir"),
+        ({"settings": {"runDir": None}}, "missing property 'runDir'"),
+        ({"settings": {"cdiDir": "/var/run/my cdi"}}, "/settings/cdiDir"),
+        ({"settings": {"kubeletDir": "data"}}, "/settings/kubeletDir"),
+        ({"settings": {"devicePluginDir": "/" + 75 * "d"}}, "/settings/devicePluginDir"),
+        ({"settings": {"scenario": {"step": []}}}, "'step' not allowed"),
+        ({"settings": None}, "missing property 'settings'"),
+        ({"kubeletLayout": "minikube"}, "/kubeletLayout"),
+        ({"replaces": "nvidia"}, "/replaces"),
+        ({"driverDir": "usr/local"}, "/driverDir"),
+        ({"driverExtraDirs": ["/a", "/a"]}, "/driverExtraDirs"),
+        ({"privileged": "maybe"}, "/privileged"),
+        ({"appArmorProfile": "Localhost"}, "/appArmorProfile"),
+        ({"seLinuxOptions": {"kind": "spc_t"}}, "'kind' not allowed"),
+        ({"image": {"digest": "sha256:0"}}, "/image/digest"),
+        ({"image": {"repository": ""}}, "/image/repository"),
+        ({"image": {"pullPolicy": "Sometimes"}}, "/image/pullPolicy"),
+        ({"maxUnavailable": 0}, "/maxUnavailable"),
+        ({"maxUnavailable": "0%"}, "/maxUnavailable"),
+        ({"terminationGracePeriodSeconds": 1}, "/terminationGracePeriodSeconds"),
+        ({"tolerations": [{"operator": "Has"}]}, "/tolerations/0/operator"),
+        ({"affinity": {"nodes": {}}}, "'nodes' not allowed"),
+        ({"nodesWithAnyLabel": [{"key": "ascend"}]}, "/nodesWithAnyLabel/0"),
+        ({"podMonitor": {"interval": "often"}}, "/podMonitor/interval"),
+        ({"extraArgs": "-x"}, "/extraArgs"),
+        ({"extraEnv": [{"value": "1"}]}, "/extraEnv/0"),
+    ],
+    ids=lambda each: json.dumps(each)[:60] if isinstance(each, dict) else "",
+)
+def test_a_bad_value_is_refused_by_its_name(
+    values: dict[str, Any], names: str, helm: Path, tmp_path: Path
+) -> None:
+    """Better before anything reaches the cluster than as a pod that ends with exit code 2."""
+    file = tmp_path / "values.yaml"
+    file.write_text(json.dumps(values))
+
+    with pytest.raises(HelmError) as refused:
+        run_helm(helm, "template", RELEASE, CHART, "--values", file)
+
+    assert names in str(refused.value)
+
+
+def test_what_may_be_empty_may_be_null(helm: Path, tmp_path: Path) -> None:
+    """Helm's way to take a default list or mapping away."""
+    empty = [value.path for value in values() if isinstance(value.default, dict | list | None)]
+    nothing: dict[str, Any] = {path: None for path in empty if "." not in path}
+    for path in (path for path in empty if "." in path):
+        section, _, name = path.partition(".")
+        nothing.setdefault(section, {})[name] = None
+    file = tmp_path / "values.yaml"
+    file.write_text(json.dumps(nothing))
+
+    rendered = parsed(run_helm(helm, "template", RELEASE, CHART, "--values", file))
+
+    assert "tolerations" not in rendered.pod
+    assert rendered.container["args"] == golden("default").container["args"]
+
+
+def test_an_older_kubernetes_is_refused(helm: Path) -> None:
+    with pytest.raises(HelmError, match=r"kubeVersion: >=1\.28\.0-0.*incompatible.*v1\.27\.9"):
+        run_helm(helm, "template", RELEASE, CHART, "--kube-version", "1.27.9")
+
+
+def test_a_vendors_build_of_kubernetes_is_accepted(helm: Path) -> None:
+    run_helm(helm, "template", RELEASE, CHART, "--kube-version", "1.28.15-eks-1234567")
+
+
+def test_an_own_node_policy_is_refused_where_tokens_name_no_node(helm: Path) -> None:
+    options = ("--set", "admissionPolicy.create=true", "--kube-version", "1.31.4")
+
+    with pytest.raises(HelmError, match=r"needs Kubernetes 1\.32"):
+        run_helm(helm, "template", RELEASE, CHART, *options)
+
+
+@pytest.mark.parametrize(
+    ("values", "privileged"),
+    [
+        ({"privileged": False}, False),
+        ({"privileged": True, "settings": {"driver": "simulated"}}, True),
+    ],
+    ids=["the vendor's driver in a plain container", "a simulated node in a privileged one"],
+)
+def test_privileges_follow_who_says_so(
+    values: dict[str, Any], *, privileged: bool, helm: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "values.yaml"
+    file.write_text(json.dumps(values))
+
+    rendered = parsed(run_helm(helm, "template", RELEASE, CHART, "--values", file))
+
+    assert rendered.container["securityContext"]["privileged"] is privileged
+
+
+@pytest.mark.parametrize(
+    ("release", "name"),
+    [
+        ("ascend-agent", "ascend-agent"),
+        ("npu", "npu-ascend-agent"),
+        ("my-ascend-agent", "my-ascend-agent"),
+    ],
+)
+def test_an_objects_name_holds_release_and_chart_once(release: str, name: str, helm: Path) -> None:
+    rendered = parsed(run_helm(helm, "template", release, CHART))
+
+    assert rendered.daemonset["metadata"]["name"] == name
+
+
+def test_another_scenario_is_another_pod(helm: Path) -> None:
+    """The agent reads the file once, so the ConfigMap alone would change nothing."""
+    (key,) = [k for k in golden("simulated").template["metadata"]["annotations"] if "scenario" in k]
+    other = parsed(render(helm, SETS["simulated"], options=("--set", "settings.scenario.seed=7")))
+
+    before = golden("simulated").template["metadata"]["annotations"][key]
+    assert other.template["metadata"]["annotations"][key] != before
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("default", "feature.node.kubernetes.io/pci-1200_19e5.present=true"),
+        ("default", "ascend-agent doctor"),
+        ("replaces-hami", "Nodes are chosen by ascend=on"),
+        ("simulated", "The NPUs are simulated"),
+        ("tuned", "your affinity"),
+    ],
+)
+def test_the_notes_tell_where_to_look(name: str, says: str, helm: Path, tmp_path: Path) -> None:
+    how = ("--values", SETS[name].file, "--namespace", NAMESPACE, "--dry-run=client")
+
+    notes = run_helm(helm, "install", RELEASE, CHART, *how, home=tmp_path)
+
+    assert says in notes.partition("NOTES:")[2]

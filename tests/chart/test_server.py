@@ -1,0 +1,272 @@
+"""A real API server takes what the chart renders, and its own-node policy does what it says.
+
+The Prometheus operator's kinds are not known to a bare API server. Here they are definitions
+without a schema: that the kinds are accepted is shown, what is in them is not.
+"""
+
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.chart.objects import SETS, golden
+from tests.cluster.api import MERGE, Api, ApiError, Json, node_path, pods_path
+from tests.cluster.control_plane import ControlPlane
+from tests.cluster.credentials import BearerToken
+from tests.cluster.waiting import eventually
+from tools.chart.places import CHART
+from tools.chart.render import NAMESPACE, RELEASE, HelmError, run_helm
+
+pytestmark = pytest.mark.cluster
+
+_APPLY: Final = "application/apply-patch+yaml"
+_CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
+_POLICIES: Final = "/apis/admissionregistration.k8s.io/v1"
+_PLACES: Final = {
+    "ClusterRole": f"{_RBAC}/clusterroles",
+    "ClusterRoleBinding": f"{_RBAC}/clusterrolebindings",
+    "ConfigMap": f"/api/v1/namespaces/{NAMESPACE}/configmaps",
+    "DaemonSet": f"/apis/apps/v1/namespaces/{NAMESPACE}/daemonsets",
+    "PodMonitor": f"/apis/monitoring.coreos.com/v1/namespaces/{NAMESPACE}/podmonitors",
+    "PrometheusRule": f"/apis/monitoring.coreos.com/v1/namespaces/{NAMESPACE}/prometheusrules",
+    "RoleBinding": f"{_RBAC}/namespaces/{NAMESPACE}/rolebindings",
+    "RuntimeClass": "/apis/node.k8s.io/v1/runtimeclasses",
+    "Service": f"/api/v1/namespaces/{NAMESPACE}/services",
+    "ServiceAccount": f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts",
+    "ValidatingAdmissionPolicy": f"{_POLICIES}/validatingadmissionpolicies",
+    "ValidatingAdmissionPolicyBinding": f"{_POLICIES}/validatingadmissionpolicybindings",
+}
+NEWEST = sorted(set(SETS) - {"old-kubernetes"})  # whose annotation a newer server refuses
+
+
+@pytest.fixture
+async def operator_kinds(api: Api) -> None:
+    """Let the API server know PodMonitor and PrometheusRule from now on."""
+    for plural, kind in (("podmonitors", "PodMonitor"), ("prometheusrules", "PrometheusRule")):
+        path = f"{_CRDS}/{plural}.monitoring.coreos.com"
+        body = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
+        await _applied(api, path, body | _definition(plural, kind))
+        await api.until(path, _is_served)
+
+
+def _definition(plural: str, kind: str) -> Json:
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    schema = {"openAPIV3Schema": anything}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    return {
+        "metadata": {"name": f"{plural}.monitoring.coreos.com"},
+        "spec": {
+            "group": "monitoring.coreos.com",
+            "scope": "Namespaced",
+            "names": {"plural": plural, "kind": kind},
+            "versions": [version],
+        },
+    }
+
+
+def _is_served(definition: Json | None) -> bool:
+    conditions = (definition or {}).get("status", {}).get("conditions") or ()
+    return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
+
+
+async def _applied(api: Api, path: str, body: Json, **query: str) -> Json:
+    """Apply one object by server-side apply; fields that its kind does not have are refused."""
+    how = {"fieldManager": "test", "fieldValidation": "Strict", **query}
+    return await api.request("PATCH", path, body=body, query=how, content_type=_APPLY)
+
+
+def place(each: Json) -> str:
+    """Return the path of one of the chart's objects."""
+    return f"{_PLACES[each['kind']]}/{each['metadata']['name']}"
+
+
+@asynccontextmanager
+async def installed(api: Api, objects: Sequence[Json]) -> AsyncIterator[None]:
+    """Have *objects* there, and gone afterwards."""
+    try:
+        for each in objects:
+            await _applied(api, place(each), each)
+        yield
+    finally:
+        for each in objects:
+            await api.delete(place(each))
+
+
+@asynccontextmanager
+async def nodes(api: Api, labels: Mapping[str, Mapping[str, str]]) -> AsyncIterator[None]:
+    """Have nodes of these names and labels there, and gone afterwards."""
+    try:
+        for name, own in labels.items():
+            await api.create("/api/v1/nodes", {"metadata": {"name": name, "labels": own}})
+        yield
+    finally:
+        for name in labels:
+            await api.delete(node_path(name))
+
+
+@pytest.mark.parametrize("name", NEWEST)
+@pytest.mark.usefixtures("operator_kinds")
+async def test_the_api_server_takes_every_object_as_it_is(name: str, api: Api) -> None:
+    """Real admission, field by field: a misspelt field would be dropped in silence otherwise."""
+    for each in golden(name).objects:
+        taken = await _applied(api, place(each), each, dryRun="All")
+
+        assert taken["kind"] == each["kind"]
+
+
+@pytest.mark.parametrize("name", NEWEST)
+@pytest.mark.usefixtures("operator_kinds")
+async def test_helm_would_install_it(
+    name: str, control_plane: ControlPlane, helm: Path, tmp_path: Path
+) -> None:
+    access = ("--kubeconfig", control_plane.kubeconfig(tmp_path / "kubeconfig"))
+    how = ("--values", SETS[name].file, "--namespace", NAMESPACE, "--dry-run=server")
+
+    said = run_helm(helm, "install", RELEASE, CHART, *how, *access, home=tmp_path)
+
+    assert "STATUS: pending-install" in said
+
+
+@pytest.mark.usefixtures("operator_kinds")
+async def test_a_field_that_does_not_exist_would_be_found(api: Api) -> None:
+    """Or the test above it could pass with anything in the chart."""
+    wrong = json.loads(json.dumps(golden("default").daemonset))
+    wrong["spec"]["template"]["spec"]["hostPid"] = True
+
+    with pytest.raises(ApiError, match="hostPid"):
+        await _applied(api, place(wrong), wrong, dryRun="All")
+
+
+async def test_helm_installs_upgrades_and_leaves_nothing(
+    control_plane: ControlPlane, api: Api, helm: Path, tmp_path: Path
+) -> None:
+    """UP-1, the chart's side: the selector stays, so the DaemonSet is the same one afterwards."""
+    access = ("--kubeconfig", control_plane.kubeconfig(tmp_path / "kubeconfig"))
+    where = ("--namespace", NAMESPACE, *access)
+    path = f"{_PLACES['DaemonSet']}/{RELEASE}"
+
+    run_helm(helm, "install", RELEASE, CHART, *where, home=tmp_path)
+    first = await api.get(path)
+    run_helm(helm, "upgrade", RELEASE, CHART, "--set", "settings.shares=4", *where, home=tmp_path)
+    second = await api.get(path)
+    run_helm(helm, "uninstall", RELEASE, *where, home=tmp_path)
+
+    assert first["metadata"]["uid"] == second["metadata"]["uid"]
+    assert "--shares=4" in second["spec"]["template"]["spec"]["containers"][0]["args"]
+    for each in golden("default").objects:
+        left = await api.list(_PLACES[each["kind"]])
+        assert RELEASE not in {one["metadata"]["name"] for one in left}
+
+
+async def test_a_peers_daemonset_is_not_overwritten_but_replaced_once_it_is_gone(
+    control_plane: ControlPlane, api: Api, helm: Path, tmp_path: Path
+) -> None:
+    """A merge of both would run two containers. And back: our pods are left for the peer's."""
+    access = ("--kubeconfig", control_plane.kubeconfig(tmp_path / "kubeconfig"))
+    where = ("--namespace", NAMESPACE, *access)
+    how = ("--values", SETS["replaces-mindcluster"].file)
+    labels = {"name": "ascend-device-plugin-ds"}
+    containers = [{"name": "device-plugin-01", "image": "older"}]
+    template = {"metadata": {"labels": labels}, "spec": {"containers": containers}}
+    name = "ascend-device-plugin-daemonset"
+    path = f"{_PLACES['DaemonSet']}/{name}"
+    peer = {
+        "metadata": {"name": name},
+        "spec": {"selector": {"matchLabels": labels}, "template": template},
+    }
+    await api.create(_PLACES["DaemonSet"], peer)
+
+    with pytest.raises(HelmError, match="cannot be imported into the current release"):
+        run_helm(helm, "install", RELEASE, CHART, *how, *where, home=tmp_path)
+    await api.delete(path)
+    run_helm(helm, "install", RELEASE, CHART, *how, *where, home=tmp_path)
+    ours = await api.get(path)
+    run_helm(helm, "uninstall", RELEASE, "--cascade", "orphan", *where, home=tmp_path)
+    going = await api.get(path)
+    # What the garbage collector does once it has left the pods alone; there is none here.
+    await api.patch(path, {"metadata": {"finalizers": None}})
+
+    (container,) = ours["spec"]["template"]["spec"]["containers"]
+    assert container["name"] == "agent"
+    assert ours["spec"]["selector"] == {"matchLabels": labels}
+    assert going["metadata"]["finalizers"] == ["orphan"]
+    assert going["metadata"]["deletionTimestamp"]
+
+
+async def test_an_agent_can_change_its_own_node_and_no_other(
+    control_plane: ControlPlane, api: Api
+) -> None:
+    """RBAC can't say "this node"; the node's name in the pod's token can."""
+    change = {"metadata": {"labels": {"npu": "1"}}}
+    there = (installed(api, golden("own-node").objects), nodes(api, {"own-1": {}, "own-2": {}}))
+    async with AsyncExitStack() as stack:
+        for each in there:
+            await stack.enter_async_context(each)
+        token = await _token_of_a_pod_on("own-1", control_plane, api)
+        agent = await stack.enter_async_context(control_plane.api(BearerToken(token=token)))
+
+        async def refusal() -> str | None:
+            try:
+                await agent.patch(node_path("own-2"), change, content_type=MERGE)
+            except ApiError as error:
+                return str(error)
+            return None
+
+        # Nothing tells that the server has begun to ask the policy.
+        refused = await eventually(refusal, what="the policy to be in force")
+        changed = await agent.patch(node_path("own-1"), change, content_type=MERGE)
+        by_others = await api.patch(node_path("own-2"), {"metadata": {"labels": {"npu": "2"}}})
+
+    assert 'runs on node "own-1" and may change no other' in refused
+    assert changed["metadata"]["labels"]["npu"] == "1"
+    assert by_others["metadata"]["labels"]["npu"] == "2"
+
+
+async def _token_of_a_pod_on(node: str, control_plane: ControlPlane, api: Api) -> str:
+    """Return the token that the kubelet would put into a pod of the chart's account there."""
+    body = {
+        "metadata": {"name": f"agent-on-{node}"},
+        "spec": {
+            "serviceAccountName": RELEASE,
+            "automountServiceAccountToken": False,
+            "nodeName": node,
+            "containers": [{"name": "agent", "image": "none"}],
+        },
+    }
+    pod = await api.create(pods_path(NAMESPACE), body)
+    bound = {
+        "kind": "Pod",
+        "apiVersion": "v1",
+        "name": pod["metadata"]["name"],
+        "uid": pod["metadata"]["uid"],
+    }
+    return await control_plane.token(RELEASE, NAMESPACE, bound_to=bound)
+
+
+async def test_the_notes_name_the_nodes_that_are_served_and_those_that_were_missed(
+    control_plane: ControlPlane, api: Api, helm: Path, tmp_path: Path
+) -> None:
+    """CF-9: the DaemonSet is created but no pod appears."""
+    labels: Mapping[str, Mapping[str, str]] = {
+        "npu-labelled": {"workerselector": "dls-worker-node"},
+        "npu-missed": {"accelerator": "huawei-Ascend910"},
+        "no-npu": {},
+    }
+    access = ("--kubeconfig", control_plane.kubeconfig(tmp_path / "kubeconfig"))
+    how = ("--namespace", NAMESPACE, "--dry-run=server", *access)
+    nowhere = ("--set", "nodeSelector.npu=nowhere")
+    async with nodes(api, labels):
+        notes = run_helm(helm, "install", RELEASE, CHART, *how, home=tmp_path)
+        nobody = run_helm(helm, "install", RELEASE, CHART, *how, *nowhere, home=tmp_path)
+
+    (served,) = [line for line in notes.splitlines() if "These are now" in line]
+    (missed,) = [line for line in notes.splitlines() if "seem to have NPUs" in line]
+    assert "npu-labelled" in served
+    assert "npu-missed" in missed
+    assert "no-npu" not in served + missed
+    assert "NO POD WILL APPEAR" in nobody
+    assert "kubectl label node NODE npu=nowhere" in nobody
