@@ -1,0 +1,69 @@
+"""A connection of the agent's own, to the fake API server or through the fault proxy, running."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from ascend_agent.cluster.connection import ClusterConnection
+from ascend_agent.model.cluster import NodeEdit
+from ascend_agent.model.ids import NodeName
+from ascend_agent.runtime.clock import Clock
+
+T = TypeVar("T")
+
+NODE = NodeName("n1")
+
+
+def service_account(folder: Path, token: str = "t0ken", authority: Path | None = None) -> Path:  # noqa: S107 -- no secret of anybody
+    """Make a directory as the kubelet projects it into a pod."""
+    folder.mkdir(exist_ok=True)
+    (folder / "token").write_text(f"{token}\n")
+    if authority is not None:
+        (folder / "ca.crt").write_bytes(authority.read_bytes())
+    return folder
+
+
+def connection(
+    *,
+    folder: Path,
+    url: str | None = None,
+    kubeconfig: Path | None = None,
+    node: NodeName = NODE,
+) -> ClusterConnection:
+    """Return a connection that has not begun, with the credentials in *folder*."""
+    return ClusterConnection(
+        node=node,
+        api_server=url,
+        kubeconfig=kubeconfig,
+        service_account_dir=folder,
+        relax_tls=False,
+        now=Clock().now,
+    )
+
+
+@asynccontextmanager
+async def running(one: ClusterConnection) -> AsyncIterator[ClusterConnection]:
+    """Run *one* while the block does; its failure is the test's."""
+    task = asyncio.get_running_loop().create_task(one.run(), name="connection")
+    try:
+        yield one
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
+        if not task.cancelled():
+            task.result()
+
+
+async def until(states: AsyncIterator[T], fits: Callable[[T], object]) -> T:
+    """Return the first of *states* that fits."""
+    async for state in states:
+        if fits(state):
+            return state
+    raise AssertionError
+
+
+def labels(**wanted: str | None) -> NodeEdit:
+    """Return an edit of labels alone."""
+    return NodeEdit(labels=wanted, annotations={})
