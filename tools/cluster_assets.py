@@ -46,11 +46,12 @@ class Module:
     programs: Mapping[str, str]
     """Go package by the name of the program."""
     tags: tuple[str, ...] = ()
+    root: Path = MODULES_FOLDER
 
     @property
     def folder(self) -> Path:
         """Return where its ``go.mod`` is."""
-        return MODULES_FOLDER / self.name
+        return self.root / self.name
 
     def flags(self) -> list[str]:
         """Return the options of ``go build``, which are part of what is cached.
@@ -63,7 +64,7 @@ class Module:
         if self.name == "kubernetes":
             linker += self._release()
         tags = [f"-tags={','.join(self.tags)}"] if self.tags else []
-        return ["-trimpath", *tags, f"-ldflags={' '.join(linker)}"]
+        return ["-trimpath", "-buildvcs=false", *tags, f"-ldflags={' '.join(linker)}"]
 
     def _release(self) -> list[str]:
         """Return the linker's options that tell the server its version: without it is v0.0.0."""
@@ -160,7 +161,7 @@ def build(program: str, environment: Mapping[str, str]) -> Path:
 
     """
     module = module_of(program)
-    go = shutil.which("go")
+    go = shutil.which("go", path=environment.get("PATH", os.defpath))
     if go is None:
         raise BuildError("Go is not installed (none on PATH)")
     target = cache_folder(module, environment) / program

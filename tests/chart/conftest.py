@@ -1,18 +1,10 @@
-"""Real Helm, and the control plane of ``tests/cluster`` for those who ask it."""
+"""Real Helm; the control plane is ``tests/cluster/fixtures.py``'s."""
 
 from pathlib import Path
 
 import pytest
 
-from tests.cluster.conftest import (
-    api,
-    control_plane,
-    own_namespace,
-    shared_control_plane,
-)
 from tests.cluster.programs import program
-
-__all__ = ["api", "control_plane", "own_namespace", "shared_control_plane"]
 
 
 @pytest.fixture

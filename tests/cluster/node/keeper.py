@@ -14,16 +14,22 @@ import sys
 import time
 from pathlib import Path
 
-HIERARCHIES = Path("/sys/fs/cgroup")
+_HIERARCHIES = Path("/sys/fs/cgroup")
 _PATIENCE_S = 10.0
 _LOOK_AGAIN_S = 0.02
 
 
 def hierarchies() -> list[Path]:
     """Return the root of every control group hierarchy, of either version."""
-    if (HIERARCHIES / "cgroup.procs").exists():
-        return [HIERARCHIES]
-    return [each for each in sorted(HIERARCHIES.iterdir()) if each.is_dir()]
+    if (_HIERARCHIES / "cgroup.procs").exists():
+        return [_HIERARCHIES]
+    return [each for each in sorted(_HIERARCHIES.iterdir()) if each.is_dir()]
+
+
+def of_processes() -> Path:
+    """Return the root of a hierarchy in which each container has a group with its processes."""
+    (found,) = (each for each in hierarchies() if each == _HIERARCHIES or each.name == "pids")
+    return found
 
 
 def make_groups(name: str) -> None:

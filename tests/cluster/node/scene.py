@@ -13,7 +13,7 @@ from tests.agent.scene import AgentProcess, running_agent
 from tests.cluster.api import Api, Json, node_path, pod_path, pods_path
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.node.cluster_node import CONTAINERD, KUBELET, ClusterNode, is_ready
-from tests.cluster.node.keeper import HIERARCHIES
+from tests.cluster.node.keeper import of_processes
 from tests.cluster.node.pods import (
     HOLD,
     RESOURCE,
@@ -90,17 +90,24 @@ class Scene:
 
         return await eventually(said, what=f"what pod {name} says of its NPUs")
 
+    async def told_of(self, name: str, device: str, health: str) -> None:
+        """Wait until a pod's status says that of the health of a device it has."""
+
+        def says(state: Json | None) -> bool:
+            return state is not None and (device, health) in device_health(state)
+
+        await self.api.until(pod_path(self.namespace, name), says)
+
     async def process(self, name: str) -> int:
         """Return the process of a pod that holds its NPUs, as this machine numbers it."""
         uid = (await self.runs(name))["metadata"]["uid"]
-        groups = (HIERARCHIES / "pids" / self.node.group).rglob(f"pod{uid}/*/cgroup.procs")
-        pids = [int(line) for group in groups for line in group.read_text().split()]
-        (holder,) = (pid for pid in pids if HOLD in Path(f"/proc/{pid}/cmdline").read_text())
+        (holder,) = (pid for pid, line in self._processes(uid) if HOLD in line)
         return holder
 
-    async def fails(self, name: str) -> Json:
-        """Wait until a pod has failed, and return it."""
-        return await self._phase(name, "Failed")
+    async def refused(self, name: str) -> str:
+        """Wait until a pod has failed before it ran, and return what its status says why."""
+        pod = await self._phase(name, "Failed", "Running")
+        return str(pod["status"]["message"])
 
     async def witness(self, name: str, count: int) -> Sight:
         """Run a pod that looks around and ends; return what it saw."""
@@ -149,9 +156,12 @@ class Scene:
             await self.offers(NPUS)
             yield agent
 
-    async def _phase(self, name: str, wanted: str) -> Json:
+    async def _phase(self, name: str, wanted: str, *others: str) -> Json:
+        """Wait for phase *wanted*; one of *others*, or an end, that comes first fails the test."""
+        decisive = {wanted, *others, *_ENDED}
+
         def there(state: Json | None) -> bool:
-            return state is not None and state["status"].get("phase") in {wanted, *_ENDED}
+            return state is not None and state["status"].get("phase") in decisive
 
         found = await self.api.until(pod_path(self.namespace, name), there)
         assert found is not None
@@ -161,6 +171,12 @@ class Scene:
     def _log(self, name: str) -> list[str]:
         logs = self.node.home.pod_logs.glob(f"{self.namespace}_{name}_*/main/0.log")
         return [line for log in logs for line in read_log(log)]
+
+    def _processes(self, uid: str) -> list[tuple[int, str]]:
+        """Return process id and command line of each process in a pod's control groups."""
+        groups = (of_processes() / self.node.group).rglob(f"pod{uid}/*/cgroup.procs")
+        pids = [int(line) for group in groups for line in group.read_text().split()]
+        return [(pid, Path(f"/proc/{pid}/cmdline").read_text()) for pid in pids]
 
     def _own_nodes(self) -> str:
         return f"/api/v1/nodes?fieldSelector=metadata.name={self.node.name}"
@@ -173,6 +189,13 @@ def npus(node: Json) -> tuple[str, str]:
         status.get("capacity", {}).get(RESOURCE, ""),
         status.get("allocatable", {}).get(RESOURCE, ""),
     )
+
+
+def device_health(pod: Json) -> set[tuple[str, str]]:
+    """Return the devices that a Pod object says its containers have, with their health."""
+    containers = pod["status"].get("containerStatuses", [])
+    kinds = [kind for each in containers for kind in each.get("allocatedResourcesStatus", [])]
+    return {(one["resourceID"], one["health"]) for kind in kinds for one in kind["resources"]}
 
 
 def _heartbeat(nodes: Json) -> str:

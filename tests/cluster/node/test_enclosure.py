@@ -39,11 +39,7 @@ async def node_with_container() -> ClusterNode:
 
 def processes(group: str) -> list[int]:
     """Return the processes of a node's container, as this machine numbers them."""
-    (listed,) = {
-        (each / group / "container" / "cgroup.procs").read_text()
-        for each in keeper.hierarchies()
-        if each.name == "pids"
-    }
+    listed = (keeper.of_processes() / group / "container" / "cgroup.procs").read_text()
     return [int(line) for line in listed.split()]
 
 

@@ -10,18 +10,25 @@ pytestmark = pytest.mark.cluster
 
 FAULT_AND_RECOVERY = """
 steps:
-  - {at_s: 4, npu: 3, fault: 80E01801}
-  - {at_s: 8, npu: 3, recover: 80E01801}
+  - {at_s: 8, npu: 3, fault: 80E01801}
+  - {at_s: 12, npu: 3, recover: 80E01801}
 """
 
 
 async def test_a_fault_lowers_allocatable_and_recovery_raises_it(
     scene: Scene, tmp_path: Path
 ) -> None:
-    """Capacity stays: the NPU is there. The kubelet tells the API server once a second."""
+    """Capacity stays, for the NPU is there; and so does a pod that has it, whose status tells.
+
+    The kubelet tells of the node once a second.
+    """
     scenario = tmp_path / "scenario.yaml"
     scenario.write_text(FAULT_AND_RECOVERY)
 
     async with scene.serving("--scenario", str(scenario)):
+        await scene.create("user", NPUS)
+        await scene.held("user")
         await scene.offers(NPUS - 1)
+        await scene.told_of("user", "Ascend910-3", "Unhealthy")
         await scene.offers(NPUS)
+        await scene.told_of("user", "Ascend910-3", "Healthy")

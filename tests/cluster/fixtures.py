@@ -1,5 +1,7 @@
 """One control plane for all scenes, a client of it, and a namespace for each test.
 
+A plugin rather than a ``conftest.py``: scenes lie in several folders, and a fixture that two of
+them imported would start twice.
 A test that fails shows the end of the programs' logs beside its own output.
 """
 
