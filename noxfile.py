@@ -107,6 +107,24 @@ def fake_dcmi(session: nox.Session) -> None:
     session.run("python", "-m", "tests.fake_dcmi.build", *session.posargs)
 
 
+@nox.session(venv_backend="none")
+def cluster_assets(session: nox.Session) -> None:
+    """Build what is missing of the programs that ``cluster`` starts; needs Go, nothing else."""
+    session.run("python3", "-m", "tools.cluster_assets", *session.posargs)
+
+
+@nox.session
+def cluster(session: nox.Session) -> None:
+    """Run the scenes on a real control plane and node, after building what they lack.
+
+    ``nox -s cluster -- tests/cluster -k token`` runs some; ``tests/chart`` has the others.
+    """
+    install(session, "test.txt")
+    session.run("python", "-m", "tools.cluster_assets")
+    places = [] if any(each.startswith("tests/") for each in session.posargs) else ["tests"]
+    session.run("python", "-m", "pytest", "-m", "cluster", *places, *session.posargs)
+
+
 @nox.session
 def benchmarks(session: nox.Session) -> None:
     """Run the benchmarks named: ``nox -s benchmarks -- allocate startup``."""
