@@ -73,7 +73,8 @@ def pod(name: str, *, node: str, npus: int, script: str, resource: str = RESOURC
         "spec": {
             "nodeName": node,
             "hostNetwork": True,
-            "restartPolicy": "Never",
+            # A kubelet that ends while it starts a container leaves one that failed.
+            "restartPolicy": "OnFailure",
             "terminationGracePeriodSeconds": 1,
             "automountServiceAccountToken": False,
             "enableServiceLinks": False,
@@ -105,8 +106,8 @@ def read_log(path: Path) -> list[str]:
 
 
 def parse_held(lines: list[str]) -> frozenset[int] | None:
-    """Return the NPUs that ``HOLD`` said it has; None before it said so."""
-    for line in lines:
+    """Return the NPUs that ``HOLD`` said it has, at last; None before it said so."""
+    for line in reversed(lines):
         word, *nodes = line.split()
         if word == "holds":
             return frozenset(int(node.removeprefix("davinci")) for node in nodes)

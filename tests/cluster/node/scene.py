@@ -169,8 +169,9 @@ class Scene:
         return found
 
     def _log(self, name: str) -> list[str]:
-        logs = self.node.home.pod_logs.glob(f"{self.namespace}_{name}_*/main/0.log")
-        return [line for log in logs for line in read_log(log)]
+        """Return what a pod's container wrote, in one attempt after another."""
+        logs = self.node.home.pod_logs.glob(f"{self.namespace}_{name}_*/main/*.log")
+        return [line for log in sorted(logs) for line in read_log(log)]
 
     def _processes(self, uid: str) -> list[tuple[int, str]]:
         """Return process id and command line of each process in a pod's control groups."""
