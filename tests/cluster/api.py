@@ -24,6 +24,7 @@ STRATEGIC: Final = "application/strategic-merge-patch+json"
 JSON_PATCH: Final = "application/json-patch+json"
 _GONE: Final = 410
 _AWAY_S: Final = 0.1
+_AWAY: Final = frozenset({429, 500, 502, 503, 504})  # what a server says that starts or lacks etcd
 _REQUEST_S: Final = 30
 _LINE_LIMIT: Final = 2**22  # an event is one line, and aiohttp's own limit is 64 KiB
 
@@ -155,7 +156,7 @@ class Api:
     ) -> Json | None:
         """Watch the object at *path* until *holds* is true of it, None where there is none.
 
-        Returns the object as it then was. A server that is away is asked again.
+        Returns the object as it then was. A server that is away, or says so, is asked again.
 
         Raises:
             TimeoutError: it did not come to that; the text shows the last state seen.
@@ -171,7 +172,11 @@ class Api:
                             seen[:] = [state]
                             if holds(state):
                                 return state
-                    except aiohttp.ClientError:
+                    except (aiohttp.ClientError, TimeoutError):
+                        await asyncio.sleep(_AWAY_S)
+                    except ApiError as error:
+                        if error.code not in _AWAY:
+                            raise
                         await asyncio.sleep(_AWAY_S)
         except TimeoutError:
             last = json.dumps(seen[0], indent=1) if seen else "nothing at all"
