@@ -30,6 +30,7 @@ from ascend_agent.flows.enable_shares import EnableShares
 from ascend_agent.flows.feed_metrics import FeedMetrics
 from ascend_agent.flows.fold_health import FoldHealth
 from ascend_agent.flows.follow_allocations import FollowAllocations
+from ascend_agent.flows.held_npus import HeldNpus
 from ascend_agent.flows.hold_instance import HoldInstance
 from ascend_agent.flows.log_changes import LogChanges
 from ascend_agent.flows.offers import ResourceOffers
@@ -48,6 +49,7 @@ from ascend_agent.host.fsevents import PluginDirectoryWatcher
 from ascend_agent.host.layouts import KUBELET_DIRS, locate
 from ascend_agent.host.lock import FileInstanceLock
 from ascend_agent.host.numa import SysfsNuma
+from ascend_agent.host.processes import ProcOwners, StatedOwners
 from ascend_agent.injection import find_injections
 from ascend_agent.injection.logical import WithLogicalIds
 from ascend_agent.interfaces import (
@@ -64,7 +66,7 @@ from ascend_agent.model.npu import Npu
 from ascend_agent.runtime.backoff import Backoff
 from ascend_agent.runtime.clock import Clock
 from ascend_agent.runtime.supervisor import Supervisor, TaskSpec
-from ascend_agent.settings import InjectionWay, Settings
+from ascend_agent.settings import DriverKind, InjectionWay, Settings
 from ascend_agent.slicing import find_modes
 from ascend_agent.telemetry.http import HttpServer
 from ascend_agent.telemetry.metrics import Metrics
@@ -312,13 +314,15 @@ class Agent:
         bus, settings = self.bus, self._settings
         sent = bus.sent.claim("kubelet-endpoints")
         served = bus.served.claim("allocate")
+        held = self._held_npus() if settings.refuse_held and settings.shares == 1 else None
         tasks = []
         for offer in offers:
             allocator = Allocate(
                 offers=offer,
                 injection=self._injection(),
                 host=self._host.files,
-                node=bus.node,
+                held=held,
+                bus=bus,
                 served=served,
                 clock=self._clock,
                 timeout_s=settings.allocate_timeout_s,
@@ -339,6 +343,16 @@ class Agent:
             )
             tasks.append(TaskSpec(name=f"serve-resource {offer.word}", run=flow.run))
         return tasks
+
+    def _held_npus(self) -> HeldNpus:
+        simulated = self._settings.driver is DriverKind.SIMULATED
+        stated = self._settings.simulated.pods_of_processes if simulated else {}
+        owners = ProcOwners()
+        return HeldNpus(
+            usage=DriverUsage(self._worker),
+            owners=StatedOwners(stated, others=owners) if stated else owners,
+            driver=self.bus.driver,
+        )
 
     def _offers(self, word: str) -> ResourceOffers:
         return ResourceOffers(

@@ -238,6 +238,13 @@ OPTIONS: tuple[Option, ...] = (
         "allocate-timeout", "allocate_timeout_s", _RUN, "S", "deadline of one Allocate (default 10)"
     ),
     Option(
+        "refuse-held",
+        "refuse_held",
+        _SERVING,
+        None,
+        "refuse an NPU that another pod's process holds (default true)",
+    ),
+    Option(
         "log-level",
         "log_level",
         _ALL,

@@ -110,6 +110,8 @@ class DriverWorker:
         return await asyncio.shield(self._wanted)
 
     async def _ready_link(self, patience_s: float) -> WorkerLink:
+        if self._link is not None and self._ready.is_set():
+            return self._link  # without a timer: most calls pass here
         try:
             async with asyncio.timeout(patience_s):
                 await self._ready.wait()

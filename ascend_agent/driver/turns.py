@@ -48,6 +48,8 @@ class Turns:
 
         A call that must run alone holds back all later and earlier ones until it has run.
         """
+        if not self._waiting:
+            return []  # asked after each answer too
         self._waiting = deque(call for call in self._waiting if not call.answer.done())
         if any(call.op in ALONE for call in self._running.values()):
             return []

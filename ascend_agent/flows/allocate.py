@@ -1,14 +1,19 @@
 """AllocationRequest → dialect → injection → grant; the handler behind the kubelet's Allocate.
 
 Which NPUs is the dialect's decision, what a container wants the injection's; here the host is
-asked what exists, everything has one deadline, and a refusal becomes an error for the pod.
+asked what exists and whether a whole NPU is really free, everything has one deadline, and a
+refusal becomes an error for the pod.
 """
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
 
+from ascend_agent.bus import Bus
 from ascend_agent.errors import AllocationError, HostError
+from ascend_agent.flows.held_npus import Held, HeldNpus, Holdings
 from ascend_agent.flows.offers import ResourceOffers
 from ascend_agent.injection.resolve import paths, resolve
 from ascend_agent.interfaces import HostFiles, Injection
@@ -17,29 +22,36 @@ from ascend_agent.model.allocation import (
     Assignment,
     ContainerGrant,
     PreferenceRequest,
+    RefusalReason,
     Refused,
 )
-from ascend_agent.model.health import NodeView
-from ascend_agent.model.ids import PhyId, PluginDeviceId
+from ascend_agent.model.chip import ChipSpec
+from ascend_agent.model.ids import PhyId, PluginDeviceId, format_device_names
 from ascend_agent.model.kubelet import AllocateServed
+from ascend_agent.model.npu import Npu
 from ascend_agent.model.world import World
 from ascend_agent.runtime.clock import Clock
-from ascend_agent.runtime.latest import Latest
 from ascend_agent.runtime.topic import Publisher
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 
 class Allocate:
-    """Answers Allocate, GetPreferredAllocation and PreStartContainer for one resource."""
+    """Answers Allocate, GetPreferredAllocation and PreStartContainer for one resource.
 
-    def __init__(
+    *held* None: nothing is asked of the driver, as where several pods may hold one NPU.
+    """
+
+    def __init__(  # noqa: PLR0913 -- one for each thing that an answer rests on
         self,
         *,
         offers: ResourceOffers,
         injection: Injection,
         host: HostFiles,
-        node: Latest[NodeView],
+        held: HeldNpus | None,
+        bus: Bus,
         served: Publisher[AllocateServed],
         clock: Clock,
         timeout_s: float,
@@ -47,7 +59,8 @@ class Allocate:
         self._offers = offers
         self._injection = injection
         self._host = host
-        self._node = node
+        self._held = held
+        self._bus = bus
         self._served = served
         self._clock = clock
         self._timeout_s = timeout_s
@@ -59,12 +72,13 @@ class Allocate:
         started = clock()
         waited_s: float | None = None
         granted: tuple[ContainerGrant, ...] = ()
+        unchecked: list[PhyId] = []
         refusal = "cancelled"
         try:
             # One at a time within the deadline (AL-9); the lock is freed on every path (AL-10).
             async with asyncio.timeout(self._timeout_s), self._turn:
                 waited_s = clock() - started
-                granted = tuple([await self._grant(request) for request in requests])
+                granted = tuple([await self._grant(each, unchecked) for each in requests])
             refusal = ""
         except TimeoutError:
             refusal = (
@@ -79,7 +93,8 @@ class Allocate:
             refusal = str(error)
             raise AllocationError(refusal) from error
         finally:
-            self._note(granted, refusal, took_s=clock() - started, waited_s=waited_s)
+            checked = (granted, tuple(unchecked))
+            self._note(*checked, refusal, took_s=clock() - started, waited_s=waited_s)
         return granted
 
     async def prefer(
@@ -94,7 +109,7 @@ class Allocate:
         request = AllocationRequest(resource=self._offers.resource, devices=tuple(devices))
         self._assign(request, self._world())
 
-    async def _grant(self, request: AllocationRequest) -> ContainerGrant:
+    async def _grant(self, request: AllocationRequest, unchecked: list[PhyId]) -> ContainerGrant:
         world = self._world()
         assignment = self._assign(request, world)
         chosen = set(assignment.npus)
@@ -103,15 +118,51 @@ class Allocate:
             for view in world.view.npus
             if view.npu.phy in chosen
         ]
+        async with _beside(self._find_held([npu for npu, _ in npus])) as finding:
+            grant = await self._resolve(npus)
+            holdings = await finding
+        if holdings.held:
+            raise AllocationError(self._refuse(holdings.held[0]).detail)
+        unchecked += holdings.unknown
+        return grant
+
+    async def _resolve(self, npus: Sequence[tuple[Npu, ChipSpec]]) -> ContainerGrant:
+        """Return what a container of these NPUs gets of what the host has."""
         mounts = await self._host.base_mounts() if self._injection.reads_mounts else None
         wants = self._injection.wants(npus, base_mounts=mounts)
         wanted = paths(wants)
         existing = await self._host.existing(wanted) if wanted else frozenset()
         entries = {want.path: await self._host.entries(want) for want in wants.directories}
-        grant = resolve(wants, existing=existing, entries=entries, npus=assignment.npus)
+        phys = tuple(npu.phy for npu, _ in npus)
+        grant = resolve(wants, existing=existing, entries=entries, npus=phys)
         if isinstance(grant, Refused):
             raise AllocationError(grant.detail)
         return grant
+
+    async def _find_held(self, npus: Sequence[Npu]) -> Holdings:
+        return await self._held.find(npus) if self._held else Holdings()
+
+    def _refuse(self, held: Held) -> Refused:
+        """Return why an NPU that the kubelet offers is not free."""
+        (device,) = format_device_names(word=self._offers.word, phy=held.npu, shares=1)
+        return Refused(
+            reason=RefusalReason.HELD_DEVICE,
+            detail=f"{device} is not free, though the kubelet takes it to be: process {held.pid} "
+            f"of {self._name(held)} holds NPU {held.npu}; delete that pod or wait for its end, "
+            "then create this one anew",
+        )
+
+    def _name(self, held: Held) -> str:
+        """Return the pod that holds an NPU as well as it is known: its uid is always."""
+        known = self._bus.pods.value
+        for pod in known.pods if known else ():
+            if pod.uid == held.pod:
+                return f"pod {pod.key} (uid {held.pod})"
+        account = self._bus.allocations.value
+        holders = account.holders.get(held.npu, ()) if account else ()
+        last = ", ".join(sorted({f"{holder.namespace}/{holder.pod}" for holder in holders}))
+        named = f" (by the kubelet's last account {last})" if last else ""
+        return f"the pod with uid {held.pod}{named}"
 
     def _assign(self, request: AllocationRequest, world: World) -> Assignment:
         assignment = self._offers.dialect.assign(request, world)
@@ -120,7 +171,7 @@ class Allocate:
         return assignment
 
     def _world(self) -> World:
-        view = self._node.value
+        view = self._bus.node.value
         if view is None:
             raise AllocationError("no device list yet: the driver has not answered; see /status")
         return self._offers.world(view, self._clock.now())
@@ -128,6 +179,7 @@ class Allocate:
     def _note(
         self,
         granted: tuple[ContainerGrant, ...],
+        unchecked: tuple[PhyId, ...],
         refusal: str,
         *,
         took_s: float,
@@ -148,5 +200,17 @@ class Allocate:
                 refusal=refusal,
                 at_ms=self._clock.now(),
                 waited_s=took_s if waited_s is None else waited_s,
+                unchecked=unchecked,
             )
         )
+
+
+@asynccontextmanager
+async def _beside(work: Coroutine[Any, Any, T]) -> AsyncIterator[asyncio.Task[T]]:
+    """Run *work* beside the block, and no longer than it."""
+    task = asyncio.get_running_loop().create_task(work, name="find held npus")
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.wait([task])

@@ -26,7 +26,7 @@ class PreferenceRequest:
 
 
 class RefusalReason(Enum):
-    """Why a dialect or a slicing mode says no."""
+    """Why a container can't have what it asks for."""
 
     UNKNOWN_DEVICE = "unknown-device"
     UNHEALTHY_DEVICE = "unhealthy-device"
@@ -35,6 +35,7 @@ class RefusalReason(Enum):
     TOO_MANY_DEVICES = "too-many-devices"
     NOT_READY = "not-ready"
     MISSING_DEVICE_NODE = "missing-device-node"
+    HELD_DEVICE = "held-device"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

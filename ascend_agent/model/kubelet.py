@@ -110,6 +110,7 @@ class AllocateServed:
     """One Allocate that ended; ``refusal`` is empty when it was granted.
 
     ``waited_s`` is the part of ``took_s`` that it waited for another one of its resource.
+    ``unchecked`` are the NPUs among ``npus`` of which nobody knew whether a process holds them.
     """
 
     resource: ResourceName
@@ -118,3 +119,4 @@ class AllocateServed:
     refusal: str
     at_ms: Millis
     waited_s: float = 0.0
+    unchecked: tuple[PhyId, ...] = ()

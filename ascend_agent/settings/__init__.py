@@ -14,7 +14,14 @@ from ascend_agent.settings.agent import (
 from ascend_agent.settings.build import build_settings
 from ascend_agent.settings.problems import Problem
 from ascend_agent.settings.simulated import CHIPS, ChipShape, SimulatedNode
-from ascend_agent.settings.steps import DropStep, FaultStep, HangStep, Step, WorkerStep
+from ascend_agent.settings.steps import (
+    DropStep,
+    FaultStep,
+    HangStep,
+    ProcessStep,
+    Step,
+    WorkerStep,
+)
 
 __all__ = [
     "CHIPS",
@@ -28,6 +35,7 @@ __all__ = [
     "LogLevel",
     "LogStyle",
     "Problem",
+    "ProcessStep",
     "Settings",
     "SimulatedNode",
     "Step",

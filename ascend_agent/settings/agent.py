@@ -241,6 +241,9 @@ class Settings(BaseModel):
     allocate_timeout_s: float = Field(
         default=10, ge=1, le=60, description="deadline of one Allocate in seconds"
     )
+    refuse_held: bool = Field(
+        default=True, description="refuse an NPU that a process of another pod still holds"
+    )
     host_root: AbsolutePath = Field(
         default=Path("/"), description="where the host's file system is mounted"
     )

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from ascend_agent.errors import ConfigError
 from ascend_agent.settings.problems import Problem, describe, shown
 from ascend_agent.settings.simulated import SimulatedNode
-from ascend_agent.settings.steps import DropStep, FaultStep, HangStep, WorkerStep
+from ascend_agent.settings.steps import DropStep, FaultStep, HangStep, ProcessStep, WorkerStep
 
 _LARGEST_FILE = 1 << 20
 _NAME_OF_YAML = re.compile(r'"<\w+ string>", ')
@@ -25,6 +25,7 @@ _KNOWN = {
     "drop": tuple(DropStep.model_fields),
     "hang": tuple(HangStep.model_fields),
     "worker": tuple(WorkerStep.model_fields),
+    "process": tuple(ProcessStep.model_fields),
 }
 
 

@@ -12,7 +12,7 @@ from typing import Self
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError, ValidationError
 
-from ascend_agent.settings.steps import Step
+from ascend_agent.settings.steps import ProcessStep, Step
 
 _MOST_CARDS = 64  # the driver's limit, both API generations
 
@@ -77,6 +77,15 @@ class SimulatedNode(BaseModel):
     def count(self) -> int:
         """How many NPUs the node has."""
         return CHIPS[self.chip].usual_npus if self.npus is None else self.npus
+
+    @property
+    def pods_of_processes(self) -> Mapping[int, str]:
+        """The uid of the pod of each process whose pod the scenario states."""
+        return {
+            step.process: step.pod
+            for step in self.steps
+            if isinstance(step, ProcessStep) and step.pod is not None
+        }
 
     def backend_config(self, started_at_ns: int) -> dict[str, object]:
         """Return the worker's configuration; *started_at_ns* is CLOCK_MONOTONIC of the start."""

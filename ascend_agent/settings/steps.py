@@ -4,9 +4,12 @@ How a step is written is decided here; what it does to the node is left to the s
 """
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Annotated, Literal, Self, get_args
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -28,7 +31,10 @@ _VERBS = {
     "call": "hang",
     "hang_s": "hang",
     "worker": "worker",
+    "process": "process",
 }
+_MOST_PID = 1 << 22  # the kernel's own limit
+_POD_UID = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,62}")
 
 
 def _parse_code(value: object) -> int:
@@ -109,30 +115,64 @@ class WorkerStep(_Step):
     worker: Literal["die"]
 
 
+def _parse_pod(uid: str) -> str:
+    if _POD_UID.fullmatch(uid):
+        return uid
+    raise PydanticCustomError(
+        "pod_uid", "is no uid of a pod; use up to 63 letters, digits, - and . such as 7c5e-web"
+    )
+
+
+class ProcessStep(_Step):
+    """A process takes memory of an NPU (100 MiB unless said), or is gone from it.
+
+    ``pod`` is the uid of the pod that the process is in. Without it the process is looked up on
+    the machine the agent runs on.
+    """
+
+    npu: Index
+    process: int = Field(ge=1, le=_MOST_PID)
+    memory_mib: int | None = Field(default=None, ge=1, le=1 << 20)
+    pod: Annotated[str, AfterValidator(_parse_pod)] | None = None
+    gone: bool = False
+
+    @model_validator(mode="after")
+    def _here_or_gone(self) -> Self:
+        if self.gone and (self.memory_mib is not None or self.pod is not None):
+            raise PydanticCustomError(
+                "scenario", "can't be gone and have memory_mib or pod; keep one of them"
+            )
+        return self
+
+
 def _kind(raw: object) -> str | None:
     """Return which kind of step *raw* is, by the verb it carries."""
-    if isinstance(raw, FaultStep):
-        return "fault"
-    if isinstance(raw, DropStep):
-        return "drop"
-    if isinstance(raw, HangStep):
-        return "hang"
-    if isinstance(raw, WorkerStep):
-        return "worker"
     if isinstance(raw, dict):
         return next((kind for verb, kind in _VERBS.items() if verb in raw), None)
-    return None
+    return next((kind for model, kind in _KINDS.items() if isinstance(raw, model)), None)
+
+
+_KINDS: Mapping[type, str] = MappingProxyType(
+    {
+        FaultStep: "fault",
+        DropStep: "drop",
+        HangStep: "hang",
+        WorkerStep: "worker",
+        ProcessStep: "process",
+    }
+)
 
 
 Step = Annotated[
     Annotated[FaultStep, Tag("fault")]
     | Annotated[DropStep, Tag("drop")]
     | Annotated[HangStep, Tag("hang")]
-    | Annotated[WorkerStep, Tag("worker")],
+    | Annotated[WorkerStep, Tag("worker")]
+    | Annotated[ProcessStep, Tag("process")],
     Discriminator(
         _kind,
         custom_error_type="step_kind",
         custom_error_message="says nothing that happens; use one of fault, recover, pulse, drop, "
-        "call with hang_s, worker",
+        "call with hang_s, worker, process",
     ),
 ]

@@ -83,6 +83,12 @@ def allocate_families(measured: Measured) -> Iterator[Metric]:
             for outcome, count in (("granted", served.granted), ("refused", served.refused))
         ],
     )
+    yield counter(
+        "allocates_unchecked",
+        "NPUs given to a container though the driver did not tell whether a process holds them.",
+        ("resource",),
+        [((resource,), served.unchecked) for resource, served in measured.served.items()],
+    )
     yield histogram(
         "allocate_duration_seconds",
         "Time from an Allocate call to its answer.",

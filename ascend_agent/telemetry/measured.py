@@ -42,10 +42,11 @@ class Distribution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """The Allocates of one resource so far."""
+    """The Allocates of one resource so far; ``unchecked`` counts NPUs."""
 
     granted: int = 0
     refused: int = 0
+    unchecked: int = 0
     took_s: Distribution = field(default_factory=Distribution)
     waited_s: Distribution = field(default_factory=Distribution)
 

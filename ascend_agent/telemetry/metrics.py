@@ -77,6 +77,7 @@ class Metrics:
         after = Served(
             granted=before.granted + (not served.refusal),
             refused=before.refused + bool(served.refusal),
+            unchecked=before.unchecked + len(served.unchecked),
             took_s=before.took_s.with_value(served.took_s),
             waited_s=before.waited_s.with_value(served.waited_s),
         )

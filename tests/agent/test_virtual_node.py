@@ -10,7 +10,13 @@ from ascend_agent.app import Agent
 from ascend_agent.model.npu import DriverPhase
 from ascend_agent.settings import SimulatedNode
 from ascend_agent.settings.simulated import CHIPS
-from ascend_agent.sim.kubelet import Listed, Registered, Started, StreamEnded
+from ascend_agent.sim.kubelet import (
+    AdmissionError,
+    Listed,
+    Registered,
+    Started,
+    StreamEnded,
+)
 from tests.agent.stage import Stage, pod, staged
 from tests.fakes.running import settle
 
@@ -363,3 +369,36 @@ async def test_an_agent_that_ends_leaves_no_socket_behind() -> None:
         await stage.next(StreamEnded)
 
         assert [path.name for path in stage.plugins.iterdir()] == ["kubelet.sock"]
+
+
+# --- who holds an NPU ----------------------------------------------------------------------
+
+
+def process(at_s: float, npu: int, **more: object) -> dict[str, Any]:
+    """Return a step in which process 4711 takes an NPU, or is gone from it."""
+    return {"at_s": at_s, "npu": npu, "process": 4711, **more}
+
+
+async def test_an_npu_that_a_forgotten_pod_holds_is_given_once_that_pod_is_gone() -> None:
+    held = (process(1, 0, pod="forgotten-0"), process(60, 0, gone=True))
+    async with staged(node(*held, npus=1)) as stage, stage.kubelet, stage.agent():
+        await stage.next(Listed)
+        await asyncio.sleep(2)
+
+        with pytest.raises(AdmissionError, match="pod with uid forgotten-0 holds NPU 0"):
+            await stage.kubelet.admit(pod("trainer-0", 1))
+
+        await asyncio.sleep(60)
+        assert (await stage.kubelet.admit(pod("trainer-0", 1))).devices == ("Ascend910-0",)
+
+
+async def test_a_pod_that_is_just_ending_makes_room_for_the_next() -> None:
+    """A restarted job gets the NPU of its predecessor, which may have ended this moment."""
+    held = (process(1, 0, pod="trainer-0"), process(10.7, 0, gone=True))
+    async with staged(node(*held, npus=1)) as stage, stage.kubelet, stage.agent():
+        await stage.next(Listed)
+        await asyncio.sleep(10 - stage.now())
+
+        await stage.kubelet.admit(pod("trainer-1", 1))
+
+        assert stage.now() == pytest.approx(11.0, abs=0.1)  # asked again after 0.5, then 1.0 s

@@ -16,7 +16,17 @@ import pytest
 from ascend_agent.driver.child import Spawn, spawn_worker
 from ascend_agent.driver.simulated.peer import spawn_in_loop
 from tests.contract.node import Node, open_worker
-from tests.contract.steps import CardBack, CardLost, Fault, Pulse, Recovery, Step, schedule
+from tests.contract.steps import (
+    CardBack,
+    CardLost,
+    Fault,
+    OnlyProcess,
+    ProcessGone,
+    Pulse,
+    Recovery,
+    Step,
+    schedule,
+)
 from tests.contract.threads import spawn_in_thread
 from tests.fake_dcmi.control import FakeHost
 
@@ -87,6 +97,10 @@ class FakeDriver:
                 host.drop(card)
             case CardBack(card=card):
                 host.give_back(card)
+            case OnlyProcess(npu=npu, pid=pid, mib=mib):
+                host.set_processes(npu, [(pid, mib << 20)])
+            case ProcessGone(npu=npu):
+                host.set_processes(npu, [])
 
 
 class TooSlowError(Exception):

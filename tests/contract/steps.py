@@ -61,7 +61,32 @@ class CardBack:
         return {"card": self.card, "drop": False}
 
 
-Step = Fault | Recovery | Pulse | CardLost | CardBack
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnlyProcess:
+    """A process takes memory of an NPU; there is no other on it."""
+
+    npu: int
+    pid: int
+    mib: int
+
+    def scenario(self) -> dict[str, object]:
+        """Return the step as scenarios spell it."""
+        return {"npu": self.npu, "process": self.pid, "memory_mib": self.mib}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessGone:
+    """The only process on an NPU ends."""
+
+    npu: int
+    pid: int
+
+    def scenario(self) -> dict[str, object]:
+        """Return the step as scenarios spell it."""
+        return {"npu": self.npu, "process": self.pid, "gone": True}
+
+
+Step = Fault | Recovery | Pulse | CardLost | CardBack | OnlyProcess | ProcessGone
 
 
 def schedule(steps: tuple[Step, ...], *, lead_s: float, gap_s: float) -> list[dict[str, object]]:

@@ -2,7 +2,9 @@
 
 import pytest
 
-from tests.contract.drivers import Driver
+from ascend_agent.model.npu import NpuProcess
+from tests.contract.drivers import Driver, patient
+from tests.contract.steps import OnlyProcess, ProcessGone
 
 
 async def test_usage_is_within_its_ranges(driver: Driver) -> None:
@@ -49,3 +51,18 @@ async def test_nothing_runs_on_a_new_node(scripted: Driver) -> None:
     async with scripted.open() as node:
         for identity in (await node.identities()).values():
             assert await node.usage.read_processes(identity.address) == ()
+
+
+@patient
+async def test_a_process_is_listed_on_its_own_chip_while_it_holds_it(scripted: Driver) -> None:
+    """Whether a chip is free to be given is decided by this list."""
+    steps = (OnlyProcess(npu=2, pid=4711, mib=100), ProcessGone(npu=2, pid=4711))
+    async with scripted.open(*steps) as node:
+        identities = await node.identities()
+        seen = []
+        for _ in steps:
+            await node.happen()
+            seen.append(await node.usage.read_processes(identities[2].address))
+            assert await node.usage.read_processes(identities[1].address) == ()
+
+        assert seen == [(NpuProcess(pid=4711, memory_bytes=100 << 20),), ()]

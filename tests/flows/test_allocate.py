@@ -9,17 +9,34 @@ from looptime import LoopTimeProxy
 
 from ascend_agent.bus import Bus
 from ascend_agent.dialects import plain
-from ascend_agent.errors import AllocationError, HostError
+from ascend_agent.errors import AllocationError, DriverError, HostError
 from ascend_agent.flows.allocate import Allocate
+from ascend_agent.flows.held_npus import HeldNpus
 from ascend_agent.flows.offers import ResourceOffers
 from ascend_agent.injection import devnodes, runtime
 from ascend_agent.interfaces import HostFiles, Injection
-from ascend_agent.model.allocation import AllocationRequest, PreferenceRequest
+from ascend_agent.model.allocation import (
+    AllocationRequest,
+    Allocations,
+    Holder,
+    PreferenceRequest,
+)
 from ascend_agent.model.health import NodeView
-from ascend_agent.model.ids import PhyId, PluginDeviceId, ResourceName
+from ascend_agent.model.ids import (
+    Millis,
+    ObjectVersion,
+    PhyId,
+    PluginDeviceId,
+    PodUid,
+    ResourceName,
+)
+from ascend_agent.model.npu import DriverPhase, DriverState
+from ascend_agent.model.pods import Pod, PodKey, PodPhase, Pods
 from ascend_agent.model.world import SharePolicy
 from ascend_agent.runtime.clock import Clock
+from ascend_agent.runtime.latest import Latest
 from ascend_agent.slicing import shared, whole
+from tests.fakes.holders import FakeOwners, FakeUsage
 from tests.fakes.host import FakeHost
 from tests.fakes.npus import node_view
 from tests.fakes.running import settle
@@ -48,6 +65,7 @@ def _allocate(
     shares: int = 1,
     injection: Injection = runtime.INJECTION,
     host: HostFiles | None = None,
+    held: HeldNpus | None = None,
 ) -> Allocate:
     if view is not None:
         bus.node.claim("test").put(view)
@@ -63,7 +81,8 @@ def _allocate(
         ),
         injection=injection,
         host=host or FakeHost(),
-        node=bus.node,
+        held=held,
+        bus=bus,
         served=bus.served.claim("allocate"),
         clock=Clock(),
         timeout_s=10,
@@ -201,7 +220,7 @@ async def test_parallel_calls_queue_within_their_deadline(looptime: LoopTimeProx
 
     assert [type(result) for result in results] == [AllocationError, AllocationError]
     assert looptime == 10
-    assert [note.waited_s for note in served.drain()] == [0, 10]
+    assert sorted(note.waited_s for note in served.drain()) == [0, 10]
 
 
 async def test_a_call_that_had_to_wait_says_how_long() -> None:
@@ -274,3 +293,123 @@ async def test_the_host_is_asked_only_for_what_the_way_in_needs() -> None:
     assert grant.npus == (3,)
     with pytest.raises(AllocationError, match=r"base\.list"):
         await needs_it.allocate([_asks("Ascend910-3")])
+
+
+POD = "0d6e2c1e-7b1f-4a57-9f5b-2c3e8a1b4d5f"
+
+
+def _held(usage: FakeUsage) -> HeldNpus:
+    """Return who tells of processes, where process 4711 is of a pod."""
+    driver: Latest[DriverState] = Latest("driver")
+    driver.claim("test").put(DriverState(phase=DriverPhase.READY))
+    return HeldNpus(usage=usage, owners=FakeOwners({4711: POD}), driver=driver)
+
+
+async def test_an_npu_that_another_pods_process_holds_is_refused_by_name() -> None:
+    """A kubelet that lost its checkpoint offers what a running pod still uses."""
+    bus = Bus([])
+    served = bus.served.subscribe()
+    usage = FakeUsage({3: [4711]})
+    allocate = _allocate(bus, view=node_view(), held=_held(usage))
+
+    with pytest.raises(AllocationError) as refused:
+        await allocate.allocate([_asks("Ascend910-2", "Ascend910-3")])
+
+    text = str(refused.value)
+    assert text.startswith("Ascend910-3 is not free, though the kubelet takes it to be: ")
+    assert f"process 4711 of the pod with uid {POD} holds NPU 3; delete that pod" in text
+    assert [note.refusal for note in served.drain()] == [text]
+    (grant,) = await allocate.allocate([_asks("Ascend910-2")])
+    assert grant.npus == (2,)
+
+
+def _pod(uid: str) -> Pod:
+    return Pod(
+        key=PodKey(namespace="research", name="trainer-0"),
+        uid=PodUid(uid),
+        version=ObjectVersion("7"),
+        node=None,
+        phase=PodPhase.RUNNING,
+        terminating=False,
+        labels={},
+        annotations={},
+        containers=(),
+        created_at_ms=Millis(0),
+    )
+
+
+async def test_the_pod_in_the_way_is_named_as_well_as_it_is_known() -> None:
+    bus = Bus([])
+    allocate = _allocate(bus, view=node_view(), held=_held(FakeUsage({3: [4711]})))
+
+    async def said() -> str:
+        with pytest.raises(AllocationError) as refused:
+            await allocate.allocate([_asks("Ascend910-3")])
+        return str(refused.value)
+
+    holder = Holder(namespace="research", pod="trainer-0", container="main")
+    bus.allocations.claim("test").put(
+        Allocations(known=True, holders={PhyId(2): (), PhyId(3): (holder,)})
+    )
+    named = f"the pod with uid {POD} (by the kubelet's last account research/trainer-0) holds"
+    assert named in await said()
+
+    pods = bus.pods.claim("test")
+    pods.put(Pods(pods=(_pod("5a1f0b77-93c1-4e0e-8d7c-6b1d2f3a4c5e"),), live=True))
+    assert named in await said()
+    pods.put(Pods(pods=(_pod(POD),), live=True))
+    assert f"of pod research/trainer-0 (uid {POD}) holds NPU 3" in await said()
+
+
+async def test_what_is_not_known_of_an_npu_is_counted_and_it_is_given() -> None:
+    bus = Bus([])
+    served = bus.served.subscribe()
+    usage = FakeUsage({3: DriverError("processes", -8005)})
+    allocate = _allocate(bus, view=node_view(), held=_held(usage))
+
+    (grant,) = await allocate.allocate([_asks("Ascend910-2", "Ascend910-3")])
+
+    assert grant.npus == (2, 3)
+    assert [note.unchecked for note in served.drain()] == [(3,)]
+
+
+async def test_the_driver_is_asked_while_the_host_is(looptime: LoopTimeProxy) -> None:
+    """Two questions to different sides: the slower one decides how long a pod waits."""
+    host, usage = _HungHost(), FakeUsage()
+    usage.answers_in_s = {3: 0.2}
+    asyncio.get_running_loop().call_later(0.25, host.answers.set)
+    allocate = _allocate(
+        Bus([]), view=node_view(), injection=devnodes.INJECTION, host=host, held=_held(usage)
+    )
+
+    await allocate.allocate([_asks("Ascend910-3")])
+
+    assert looptime == pytest.approx(0.25)
+
+
+async def test_an_allocate_that_fails_otherwise_leaves_no_question_behind(
+    looptime: LoopTimeProxy,
+) -> None:
+    usage = FakeUsage({3: [4711]})
+    allocate = _allocate(
+        Bus([]), view=node_view(), injection=devnodes.INJECTION, host=_DeadHost(), held=_held(usage)
+    )
+
+    with pytest.raises(AllocationError, match="could not be looked at"):
+        await allocate.allocate([_asks("Ascend910-3")])
+
+    assert looptime == 0
+
+
+async def test_a_kubelet_that_hangs_up_leaves_no_question_behind() -> None:
+    usage = FakeUsage({3: [4711]})
+    allocate = _allocate(Bus([]), view=node_view(), held=_held(usage))
+
+    async with asyncio.TaskGroup() as group:
+        call = group.create_task(allocate.allocate([_asks("Ascend910-3")]))
+        await asyncio.sleep(0.4)
+        asked = dict(usage.asked)
+        call.cancel()
+    await asyncio.sleep(2)
+
+    assert usage.asked == asked == {3: 3}

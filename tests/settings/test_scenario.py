@@ -5,7 +5,14 @@ from pathlib import Path
 import pytest
 
 from ascend_agent.errors import ConfigError
-from ascend_agent.settings import DropStep, FaultStep, HangStep, SimulatedNode, WorkerStep
+from ascend_agent.settings import (
+    DropStep,
+    FaultStep,
+    HangStep,
+    ProcessStep,
+    SimulatedNode,
+    WorkerStep,
+)
 from ascend_agent.settings.scenario import load_scenario, parse_scenario
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "scenarios"
@@ -21,6 +28,8 @@ steps:
   - {at_s: 12, card: 5, drop: false}
   - {at_s: 13, card: 1, call: health, hang_s: 20}
   - {at_s: 14, worker: die}
+  - {at_s: 15, npu: 2, process: 4711, memory_mib: 100, pod: 0123-4567}
+  - {at_s: 16, npu: 2, process: 4711, gone: true}
 """
 
 
@@ -43,6 +52,8 @@ def test_a_whole_scenario_is_understood() -> None:
             DropStep(at_s=12, card=5, drop=False),
             HangStep(at_s=13, card=1, call="health", hang_s=20),
             WorkerStep(at_s=14, worker="die"),
+            ProcessStep(at_s=15, npu=2, process=4711, memory_mib=100, pod="0123-4567"),
+            ProcessStep(at_s=16, npu=2, process=4711, gone=True),
         ),
     )
 

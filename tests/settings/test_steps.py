@@ -3,7 +3,7 @@
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from ascend_agent.settings import DropStep, FaultStep, HangStep, Step, WorkerStep
+from ascend_agent.settings import DropStep, FaultStep, HangStep, ProcessStep, Step, WorkerStep
 
 STEP: TypeAdapter[Step] = TypeAdapter(Step)
 
@@ -53,6 +53,15 @@ def test_what_is_no_fault_code_is_refused(value: object) -> None:
             HangStep(at_s=1, call="enumerate", hang_s=20),
         ),
         ({"at_s": "1", "worker": "die"}, WorkerStep(at_s=1, worker="die")),
+        ({"at_s": "1", "npu": "2", "process": "4711"}, ProcessStep(at_s=1, npu=2, process=4711)),
+        (
+            {"at_s": "1", "npu": "2", "process": "4711", "memory_mib": "7", "pod": "5a1f0b77-web"},
+            ProcessStep(at_s=1, npu=2, process=4711, memory_mib=7, pod="5a1f0b77-web"),
+        ),
+        (
+            {"at_s": "9", "npu": "2", "process": "4711", "gone": "true"},
+            ProcessStep(at_s=9, npu=2, process=4711, gone=True),
+        ),
     ],
 )
 def test_a_step_is_what_its_verb_says(raw: dict[str, str], step: Step) -> None:
@@ -67,6 +76,7 @@ def test_a_step_that_is_one_already_stays_what_it_is() -> None:
         DropStep(at_s=1, card=0, drop=True),
         HangStep(at_s=1, card=0, call="usage", hang_s=1),
         WorkerStep(at_s=1, worker="die"),
+        ProcessStep(at_s=1, npu=0, process=4711, pod="a"),
     ]
 
     assert [STEP.validate_python(step) for step in steps] == steps
@@ -98,6 +108,15 @@ def test_a_step_that_is_one_already_stays_what_it_is() -> None:
         {"at_s": 1, "call": "health", "hang_s": 3},
         {"at_s": 1, "card": 0, "call": "open", "hang_s": 3},
         {"at_s": 1, "worker": "live"},
+        {"at_s": 1, "process": 4711},
+        {"at_s": 1, "card": 0, "process": 4711},
+        {"at_s": 1, "npu": 0, "process": 0},
+        {"at_s": 1, "npu": 0, "process": 1 << 23},
+        {"at_s": 1, "npu": 0, "process": 4711, "memory_mib": 0},
+        {"at_s": 1, "npu": 0, "process": 4711, "pod": ""},
+        {"at_s": 1, "npu": 0, "process": 4711, "pod": "a pod"},
+        {"at_s": 1, "npu": 0, "process": 4711, "gone": True, "memory_mib": 100},
+        {"at_s": 1, "npu": 0, "process": 4711, "gone": True, "pod": "a"},
     ],
 )
 def test_a_step_that_means_nothing_is_refused(raw: object) -> None:

@@ -10,10 +10,10 @@ from ascend_agent.cli.options import COMMANDS, OPTIONS, Command, Option
 from ascend_agent.cli.peers import MEANINGS, Healthz, NotBuilt, Retired, Same, Version
 from ascend_agent.settings.agent import Settings
 from ascend_agent.settings.simulated import CHIPS, SimulatedNode
-from ascend_agent.settings.steps import DropStep, FaultStep, HangStep, WorkerStep
+from ascend_agent.settings.steps import DropStep, FaultStep, HangStep, ProcessStep, WorkerStep
 from tools.docs.pages import code, table
 
-_STEPS: tuple[type[BaseModel], ...] = (FaultStep, DropStep, HangStep, WorkerStep)
+_STEPS: tuple[type[BaseModel], ...] = (FaultStep, DropStep, HangStep, WorkerStep, ProcessStep)
 
 
 def commands() -> str:

@@ -9,7 +9,9 @@ from ascend_agent.driver.simulated.presets import MOST_CARDS, PRESETS, Preset
 from ascend_agent.driver.simulated.scenario import (
     DROP,
     FAULT,
+    GONE,
     HANG,
+    PROCESS,
     RECOVER,
     RETURN,
     Step,
@@ -98,6 +100,21 @@ class SimulatedNode:
     def health(self, phy: int, now_ms: int) -> int:
         """Return the driver's health value: a major alarm while any code stands."""
         return HEALTH_MAJOR if self.codes(phy, now_ms) else HEALTH_OK
+
+    def processes(self, phy: int, now_ms: int) -> dict[int, int]:
+        """Return the MiB that each process holds of an NPU; they end when its card is lost."""
+        holding: dict[int, int] = {}
+        for step in self._until(now_ms):
+            if phy not in step.npus:
+                continue
+            pid, mib = step.process
+            if step.kind == PROCESS:
+                holding[pid] = mib
+            elif step.kind == GONE:
+                holding.pop(pid, None)
+            elif step.kind == DROP:
+                holding.clear()
+        return holding
 
     def raised_at(self, phy: int, code: int, now_ms: int) -> int:
         """Return when *code* was last raised on an NPU, or *now_ms* where it never was."""

@@ -4,7 +4,7 @@ What is decided here: what a step of the configuration means, and which one can'
 person writes a scenario file, and what is said about a wrong one, is left to ``settings``.
 """
 
-FAULT, RECOVER, PULSE, DROP, RETURN, HANG, DIE = (
+FAULT, RECOVER, PULSE, DROP, RETURN, HANG, DIE, PROCESS, GONE = (
     "fault",
     "recover",
     "pulse",
@@ -12,8 +12,11 @@ FAULT, RECOVER, PULSE, DROP, RETURN, HANG, DIE = (
     "return",
     "hang",
     "die",
+    "process",
+    "gone",
 )
 _LONGEST_S = 1e9
+_USUAL_MIB = 100
 _CODES = (FAULT, RECOVER, PULSE)
 _NODE_CALLS = frozenset({"open", "enumerate", "subscribe"})
 _CARD_CALLS = frozenset({"identity", "health", "usage", "processes", "share_read", "share_enable"})
@@ -26,13 +29,14 @@ class UnplayableError(ValueError):
 class Step:
     """One thing that happens at ``at_ms`` after the node's start.
 
-    ``npus`` are physical ids; ``code`` is set for faults, ``call`` and ``until_ms`` for a hang.
+    ``npus`` are physical ids; ``code`` is set for faults, ``call`` and ``until_ms`` for a hang,
+    ``process`` (its id and MiB of memory) where one takes an NPU or is gone from it.
     A hang of a call that concerns the whole node has no card.
     """
 
-    __slots__ = ("at_ms", "call", "card", "code", "kind", "npus", "until_ms")
+    __slots__ = ("at_ms", "call", "card", "code", "kind", "npus", "process", "until_ms")
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 -- what each kind of step says, with a default each
         self,
         kind: str,
         at_ms: int,
@@ -42,6 +46,7 @@ class Step:
         code: int = 0,
         call: str = "",
         until_ms: int = 0,
+        process: tuple[int, int] = (0, 0),
     ) -> None:
         self.kind = kind
         self.at_ms = at_ms
@@ -50,6 +55,7 @@ class Step:
         self.code = code
         self.call = call
         self.until_ms = until_ms
+        self.process = process
 
 
 def parse_steps(raw: object, *, cards: list[list[int]]) -> list[Step]:
@@ -81,6 +87,10 @@ def _parse_step(raw: object, cards: list[list[int]]) -> Step:
     if "call" in raw:
         return _parse_hang(raw, at_ms, cards)
     card, npus = _address(raw, cards)
+    if "process" in raw:
+        kind = GONE if raw.get("gone") else PROCESS
+        process = (_whole(raw, "process"), _whole(raw, "memory_mib", otherwise=_USUAL_MIB))
+        return Step(kind, at_ms, card=card, npus=npus, process=process)
     if "drop" in raw:
         # A chip can't leave alone: the whole card loses its bus.
         return Step(DROP if raw["drop"] else RETURN, at_ms, card=card, npus=tuple(cards[card]))
@@ -119,6 +129,13 @@ def _milliseconds(raw: dict[str, object], key: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _LONGEST_S:
         raise UnplayableError(f"{key}: {value!r} is no number of seconds")
     return round(value * 1000)
+
+
+def _whole(raw: dict[str, object], key: str, *, otherwise: int | None = None) -> int:
+    value = raw.get(key, otherwise)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise UnplayableError(f"{key}: {value!r} is no number from 1 on")
+    return value
 
 
 def _code(value: object) -> int:

@@ -79,7 +79,7 @@ class Session:
         if op == "usage":
             return self._usage(npu, now_ms)
         if op == "processes":
-            return {"rc": _OK, "processes": []}
+            return self._processes(npu, now_ms)
         return self._share(npu, now_ms, enable=op == "share_enable")
 
     def events(self, step: Step) -> list[Answer]:
@@ -194,14 +194,20 @@ class Session:
         preset = self._preset
         noise = mix(self.node.seed, npu.phy, now_ms // _READING_MS)
         percent = noise % 5
+        used_mib = preset.memory_mib // 20 + noise % 64
+        used_mib += sum(self.node.processes(npu.phy, now_ms).values())
         return {
             "rc": _OK,
             "memory_mib": preset.memory_mib,
-            "memory_used_mib": preset.memory_mib // 20 + noise % 64,
+            "memory_used_mib": min(used_mib, preset.memory_mib),
             "ai_core_percent": percent,
             "vector_percent": percent // 2 if preset.vector else None,
             "npu_percent": percent if preset.npu_percent else None,
         }
+
+    def _processes(self, npu: SimulatedNpu, now_ms: int) -> Answer:
+        holding = self.node.processes(npu.phy, now_ms)
+        return {"rc": _OK, "processes": [[pid, mib << 20] for pid, mib in holding.items()]}
 
     def _share(self, npu: SimulatedNpu, now_ms: int, *, enable: bool) -> Answer:
         if not self._preset.share:

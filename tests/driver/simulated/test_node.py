@@ -53,6 +53,27 @@ def test_the_last_card_may_carry_fewer_npus_than_it_could() -> None:
     assert _node(npus=0).cards == []
 
 
+def test_processes_hold_their_npu_until_they_are_gone_or_the_card_is_lost() -> None:
+    node = _node(
+        {"at_s": 1, "npu": 3, "process": 4711, "memory_mib": 100},
+        {"at_s": 2, "npu": 3, "process": 4712, "memory_mib": 7},
+        {"at_s": 3, "npu": 3, "process": 4711, "memory_mib": 200},
+        {"at_s": 4, "npu": 3, "process": 4712, "gone": True},
+        {"at_s": 5, "card": 1, "drop": True},
+        {"at_s": 6, "card": 1, "drop": False},
+    )
+
+    assert [node.processes(3, ms) for ms in (999, 1000, 2000, 3000, 4000, 6000)] == [
+        {},
+        {4711: 100},
+        {4711: 100, 4712: 7},
+        {4711: 200, 4712: 7},
+        {4711: 200},
+        {},
+    ]
+    assert node.processes(2, 3000) == {}
+
+
 def test_a_fault_stands_from_its_step_to_its_recovery() -> None:
     node = _node(
         {"at_s": 4, "npu": 3, "fault": _CODE},

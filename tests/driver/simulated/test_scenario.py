@@ -13,6 +13,20 @@ def _shown(step: Step) -> tuple[object, ...]:
     return (step.kind, step.at_ms, step.card, step.npus, step.code, step.call, step.until_ms)
 
 
+def test_a_process_takes_an_npu_and_is_gone_from_it() -> None:
+    steps = _parse(
+        {"at_s": 1, "npu": 3, "process": 4711, "memory_mib": 7, "gone": False, "pod": "a"},
+        {"at_s": 2, "npu": 3, "process": 4711},
+        {"at_s": 3, "npu": 3, "process": 4711, "gone": True},
+    )
+
+    assert [(step.kind, step.card, step.npus, step.process) for step in steps] == [
+        ("process", 1, (3,), (4711, 7)),
+        ("process", 1, (3,), (4711, 100)),
+        ("gone", 1, (3,), (4711, 100)),
+    ]
+
+
 def test_every_kind_of_step_is_understood() -> None:
     steps = _parse(
         {"at_s": 4, "npu": 3, "fault": "80E01801"},
@@ -66,6 +80,10 @@ def test_steps_are_played_in_the_order_of_their_times() -> None:
         ({"at_s": 1, "card": 0, "call": "reset", "hang_s": 1}, "'reset' is none of"),
         ({"at_s": 1, "card": 0, "call": "health"}, "hang_s: None"),
         ({"at_s": 1, "call": "health", "hang_s": 1}, "card: None does not exist"),
+        ({"at_s": 1, "process": 7}, "card: None does not exist"),
+        ({"at_s": 1, "npu": 0, "process": 0}, "process: 0 is no number from 1 on"),
+        ({"at_s": 1, "npu": 0, "process": True}, "process: True is no number"),
+        ({"at_s": 1, "npu": 0, "process": 7, "memory_mib": "1"}, "memory_mib: '1' is no number"),
     ],
 )
 def test_a_step_that_cannot_be_played_is_named(step: object, text: str) -> None:

@@ -226,3 +226,22 @@ def test_a_call_is_attributed_to_the_card_of_its_chip() -> None:
     assert session.card_of((9, 0, 0)) is None
     assert session.card_of(()) is None
     assert session.card_of((1,)) is None
+
+
+def test_a_process_is_listed_in_bytes_and_its_memory_counts_as_used() -> None:
+    session = _opened({"at_s": 1, "npu": 3, "process": 4711, "memory_mib": 100})
+    idle, busy = (session.answer("usage", (1, 1, 3), now_ms) for now_ms in (0, 1000))
+
+    assert session.answer("processes", (1, 1, 3), 1000) == {
+        "rc": 0,
+        "processes": [[4711, 100 << 20]],
+    }
+    used = [answer["memory_used_mib"] for answer in (idle, busy)]
+    assert used == [used[0], int(str(used[0])) + 100]
+
+
+def test_no_more_memory_is_used_than_there_is() -> None:
+    session = _opened({"at_s": 1, "npu": 3, "process": 4711, "memory_mib": 1 << 20})
+    usage = session.answer("usage", (1, 1, 3), 1000)
+
+    assert usage["memory_used_mib"] == usage["memory_mib"]
