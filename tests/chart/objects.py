@@ -10,6 +10,7 @@ import yaml
 
 from ascend_agent.cli.arguments import Arguments, parse
 from ascend_agent.cli.compose import compose
+from ascend_agent.cli.options import Command
 from ascend_agent.settings import Settings
 from tools.chart.places import VALUES
 from tools.chart.render import ValueSet, value_sets
@@ -67,7 +68,7 @@ class Rendered:
     @property
     def environment(self) -> Mapping[str, str]:
         """Return the container's environment on a node ``node-1``, with what every pod is told."""
-        env = {each["name"]: each.get("value", "node-1") for each in self.container["env"] or ()}
+        env = {each["name"]: each.get("value", "node-1") for each in self.container["env"]}
         told = {"KUBERNETES_SERVICE_HOST": "10.96.0.1", "KUBERNETES_SERVICE_PORT": "443"}
         return {**told, **env}
 
@@ -116,27 +117,32 @@ def _merged(base: Json, over: Json) -> Json:
     return result
 
 
-def understood(rendered: Rendered, folder: Path) -> tuple[Arguments, Settings]:
+def understood(
+    rendered: Rendered, folder: Path, *, command: Command = Command.RUN
+) -> tuple[Arguments, Settings]:
     """Return what the agent's own parser makes of the container; ConfigError where it refuses.
 
-    *folder* takes the files of the ConfigMap, since the agent reads them.
+    *folder* takes the files of the ConfigMap, since the agent reads them. *command* is what is
+    run in the container.
     """
-    arguments = list(rendered.container["args"])
+    environment = rendered.environment
     for volume in rendered.pod["volumes"]:
         if "configMap" in volume:
-            arguments = _with_files(rendered, volume, arguments, folder)
-    found = parse(arguments, rendered.environment)
+            environment = _with_files(rendered, volume, environment, folder)
+    run, *further = rendered.container["args"]
+    arguments = [run, *further] if command is Command.RUN else [command.value]
+    found = parse(arguments, environment)
     settings, _ = compose(found)
     return found, settings
 
 
-def _with_files(rendered: Rendered, volume: Json, arguments: list[str], folder: Path) -> list[str]:
-    (config,) = [
-        each
-        for each in rendered.of("ConfigMap")
-        if each["metadata"]["name"] == volume["configMap"]["name"]
-    ]
-    for name, text in config["data"].items():
-        (folder / name).write_text(text)
+def _with_files(
+    rendered: Rendered, volume: Json, environment: Mapping[str, str], folder: Path
+) -> Mapping[str, str]:
+    name = volume["configMap"]["name"]
+    (config,) = [each for each in rendered.of("ConfigMap") if each["metadata"]["name"] == name]
+    for file, text in config["data"].items():
+        (folder / file).write_text(text)
     (mount,) = [m for m in rendered.container["volumeMounts"] if m["name"] == volume["name"]]
-    return [each.replace(mount["mountPath"], str(folder)) for each in arguments]
+    place = mount["mountPath"]
+    return {key: value.replace(place, str(folder)) for key, value in environment.items()}

@@ -117,7 +117,27 @@ def test_what_may_be_empty_may_be_null(helm: Path, tmp_path: Path) -> None:
     rendered = parsed(run_helm(helm, "template", RELEASE, CHART, "--values", file))
 
     assert "tolerations" not in rendered.pod
-    assert rendered.container["args"] == golden("default").container["args"]
+    assert rendered.container["env"] == golden("default").container["env"]
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        ("--device-plugin-dir=/elsewhere", "settings.devicePluginDir"),
+        ("--inject=cdi", "settings.inject"),
+        ("-shares", "settings.shares"),
+        ("--npus=4", "settings.npus"),
+        ("--http=:1", "settings.http"),
+        ("-enable-healthz", "settings.http"),
+        ("--healthz-address=11251", "settings.http"),
+    ],
+)
+def test_an_argument_that_the_pod_must_follow_is_a_value(
+    argument: str, value: str, helm: Path
+) -> None:
+    """Mounts and probes are made from the values; an argument would leave them behind."""
+    with pytest.raises(HelmError, match=value):
+        run_helm(helm, "template", RELEASE, CHART, "--set", f"extraArgs={{{argument}}}")
 
 
 def test_an_older_kubernetes_is_refused(helm: Path) -> None:

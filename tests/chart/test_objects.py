@@ -57,6 +57,29 @@ def test_the_agent_accepts_its_arguments(name: str, tmp_path: Path) -> None:
     assert {typed for typed, _ in arguments.warnings} == retired
 
 
+@pytest.mark.parametrize("command", sorted(set(Command) - {Command.SIM, Command.VERSION}))
+def test_a_command_in_the_pod_has_the_settings_of_its_agent(
+    command: Command, tmp_path: Path
+) -> None:
+    """`kubectl exec` gives it the container's environment, and no argument of the agent's."""
+    rendered = golden("tuned")
+    _, agent = understood(rendered, tmp_path)
+    arguments, settings = understood(rendered, tmp_path, command=command)
+
+    assert not arguments.warnings
+    assert (settings.library, settings.query_deadline_s) == (agent.library, agent.query_deadline_s)
+    assert settings.log_level == agent.log_level
+
+
+def test_an_older_plugins_option_wins_over_the_value_of_the_same_setting(tmp_path: Path) -> None:
+    """Or a manifest's arguments would contradict the chart's defaults and end the start."""
+    rendered = golden("replaces-mindcluster")
+    _, settings = understood(rendered, tmp_path)
+
+    assert "-deviceResetTimeout=120" in rendered.container["args"]
+    assert settings.device_reset_timeout_s == 120
+
+
 @pytest.mark.parametrize("name", EVERY)
 def test_what_a_value_says_is_what_the_agent_gets(name: str, tmp_path: Path) -> None:
     _, settings = understood(golden(name), tmp_path)
@@ -69,6 +92,8 @@ def test_what_a_value_says_is_what_the_agent_gets(name: str, tmp_path: Path) -> 
 
     wanted = {field: given[value] for value, field in fields.items() if given[value] is not None}
     wanted |= {"http": told["http"], "docker_runtime": given["dockerRuntime"]}
+    if name == "replaces-mindcluster":
+        wanted["device_reset_timeout_s"] = 120  # by the older plugin's option
     if given["driver"] == "simulated":
         wanted |= {"library": None, "allow_unsafe_library": False}
         node = {"chip": given["chip"], "npus": given["npus"], "seed": given["seed"]}

@@ -155,8 +155,9 @@ async def test_helm_installs_upgrades_and_leaves_nothing(
     second = await api.get(path)
     run_helm(helm, "uninstall", RELEASE, *where, home=tmp_path)
 
+    (container,) = second["spec"]["template"]["spec"]["containers"]
     assert first["metadata"]["uid"] == second["metadata"]["uid"]
-    assert "--shares=4" in second["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert {"name": "ASCEND_AGENT_SHARES", "value": "4"} in container["env"]
     for each in golden("default").objects:
         left = await api.list(_PLACES[each["kind"]])
         assert RELEASE not in {one["metadata"]["name"] for one in left}
@@ -187,8 +188,9 @@ async def test_a_peers_daemonset_is_not_overwritten_but_replaced_once_it_is_gone
     ours = await api.get(path)
     run_helm(helm, "uninstall", RELEASE, "--cascade", "orphan", *where, home=tmp_path)
     going = await api.get(path)
-    # What the garbage collector does once it has left the pods alone; there is none here.
-    await api.patch(path, {"metadata": {"finalizers": None}})
+    for each in golden("replaces-mindcluster").objects:
+        # What the garbage collector does once it has left the pods alone; there is none here.
+        await api.patch(place(each), {"metadata": {"finalizers": None}})
 
     (container,) = ours["spec"]["template"]["spec"]["containers"]
     assert container["name"] == "agent"

@@ -1,0 +1,50 @@
+{{/*
+The agent's settings as environment variables, every one of them: `kubectl exec` then runs the
+doctor, too, with the settings of the agent it judges. An option of an older plugin in extraArgs
+wins over them.
+*/}}
+
+{{- define "ascend-agent.settings" -}}
+{{- $given := omit .Values.settings "dockerRuntime" "scenario" -}}
+{{- if include "ascend-agent.hardware" . -}}
+{{- $given = omit $given "chip" "npus" "seed" -}}
+{{- else -}}
+{{- $given = omit $given "library" "allowUnsafeLibrary" -}}
+{{- if .Values.settings.scenario -}}
+{{- $given = merge (dict "scenario" "/etc/ascend-agent/scenario.yaml") $given -}}
+{{- end -}}
+{{- end -}}
+{{- if not .Values.useApiServer -}}
+{{- $given = omit $given "nodeLabels" "relaxTls" -}}
+{{- end -}}
+{{- $given = merge (dict "kubeletDir" (include "ascend-agent.kubeletDir" .) "devicePluginDir" (include "ascend-agent.devicePluginDir" .)) $given -}}
+{{- if include "ascend-agent.looksAtHost" . -}}
+{{- $given = merge (dict "hostRoot" "/host") $given -}}
+{{- end -}}
+{{- range $name := keys $given | sortAlpha }}
+{{- $value := index $given $name }}
+{{- if not (kindIs "invalid" $value) }}
+{{- /* A whole number of YAML is a float here, and would be written 1e+06. */}}
+{{- if and (kindIs "float64" $value) (eq $value (floor $value)) }}{{ $value = int64 $value }}{{ end }}
+- name: ASCEND_AGENT_{{ snakecase $name | upper }}
+  value: {{ printf "%v" $value | quote }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "ascend-agent.arguments" -}}
+- run
+{{- /* Helm leaves out what is null by default. */}}
+{{- $names := concat (keys .Values.settings) (list "kubeletDir" "devicePluginDir" "library" "npus") | uniq | sortAlpha }}
+{{- range $argument := .Values.extraArgs }}
+{{- range $name := $names }}
+{{- if regexMatch (printf "^--?%s(=.*)?$" (kebabcase $name)) $argument }}
+{{- fail (printf "extraArgs: %s is the value settings.%s, which the rest of the pod follows; set that instead" $argument $name) }}
+{{- end }}
+{{- end }}
+{{- if regexMatch "^--?(enable-healthz|healthz-address)(=.*)?$" $argument }}
+{{- fail (printf "extraArgs: %s is the value settings.http, which the probes follow; set that instead" $argument) }}
+{{- end }}
+- {{ $argument | quote }}
+{{- end }}
+{{- end -}}
