@@ -20,6 +20,8 @@ _SERVICE_VARIABLE = re.compile(
 )
 """What Kubernetes sets in every pod for a Service whose name starts with ``ascend-agent``."""
 _PREFIX = "ASCEND_AGENT_"
+_OF_PEERS = frozenset({Command.RUN, Command.DOCTOR})
+"""Commands that stand in an older plugin's place, with its options and its pod's variables."""
 _PEERS = (
     "The options of MindCluster's and HAMi's device plugins are understood too, with one dash or "
     "two: see docs/configuration.md."
@@ -77,7 +79,7 @@ def make_parser() -> argparse.ArgumentParser:
             command.value,
             help=summary,
             description=f"{summary[0].upper()}{summary[1:]}.",
-            epilog=_PEERS if command is Command.RUN else None,
+            epilog=_PEERS if command in _OF_PEERS else None,
             formatter_class=_Formatter,
             allow_abbrev=False,
         )
@@ -114,7 +116,7 @@ def parse(argv: Sequence[str], environment: Mapping[str, str]) -> Arguments:
 
 
 def _take_peers(found: Sequence[peers.PeerValue], result: Arguments) -> None:
-    if found and result.command is not Command.RUN:
+    if found and result.command not in _OF_PEERS:
         result.problems += [
             f"{peer.typed} belongs to run; remove it from {result.command}" for peer in found
         ]
@@ -165,7 +167,7 @@ def _take_environment(environment: Mapping[str, str], result: Arguments) -> None
                 result.warnings.append((name, f"no option has this name{hint}"))
         elif result.command in option.commands:
             result.given.setdefault(option.sets, Given(environment[name], name))
-    if result.command is Command.RUN:
+    if result.command in _OF_PEERS:
         if address := _api_server(environment):
             result.given["api_server"] = Given(address, "KUBERNETES_SERVICE_HOST")
         if environment.get("NODE_NAME"):
@@ -206,7 +208,7 @@ def _unknown(word: str, command: Command) -> str:
 
 def _flags(command: Command) -> list[str]:
     own = [option.flag for option in OPTIONS if command in option.commands]
-    return own + [f"--{name}" for name in peers.MEANINGS] if command is Command.RUN else own
+    return own + [f"--{name}" for name in peers.MEANINGS] if command in _OF_PEERS else own
 
 
 def _nearest(name: str, names: list[str]) -> str:

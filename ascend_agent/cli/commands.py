@@ -1,4 +1,4 @@
-"""``run``, ``sim`` and ``devices``: logging, the loop, signals, and an exit code at the end."""
+"""The commands that do something: logging, the loop, signals, and an exit code at the end."""
 
 import asyncio
 import itertools
@@ -9,6 +9,7 @@ from collections.abc import Coroutine, Mapping, Sequence
 from types import TracebackType
 from typing import Any, TextIO
 
+from ascend_agent.cli.adopt import Adopted
 from ascend_agent.cli.compose import Show
 from ascend_agent.cli.signals import Wishes, until_signalled
 from ascend_agent.errors import AgentError
@@ -63,6 +64,17 @@ def devices(
         return EXIT_FAILED
     table.show(found, stream=sys.stdout, as_json=show.as_json)
     return EXIT_OK
+
+
+def doctor(settings: Settings, show: Show, adopted: Adopted, warnings: Sequence[Warned]) -> int:
+    """Check the node once; exit 1 where a check fails."""
+    from ascend_agent.cli import doctor as table  # noqa: PLC0415 -- brings driver and cluster
+    from ascend_agent.doctor.findings import Verdict  # noqa: PLC0415 -- the same
+
+    with Logging(settings, warnings, stream=sys.stderr):
+        report = asyncio.run(table.consult(settings, show, adopted, warnings))
+    table.show_report(report, stream=sys.stdout, as_json=show.as_json)
+    return EXIT_FAILED if report.verdict is Verdict.FAIL else EXIT_OK
 
 
 class Logging:

@@ -4,7 +4,7 @@ The sources are merged before this; here the models judge the values.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ascend_agent.cli.arguments import Arguments, Given, option_of
@@ -14,18 +14,24 @@ from ascend_agent.settings import DriverKind, LogLevel, LogStyle, Problem, Setti
 
 _OF_THE_NODE = ("chip", "npus", "seed")
 _FOR_PEOPLE = {"log_level": LogLevel.CRITICAL, "log_style": LogStyle.CONSOLE}
-_LONGEST_SHOW_S = 7 * 86400.0
+_LONGEST_S = {"an hour": 3600.0, "a week": 7 * 86400.0}
+_CHECK_S = 15.0
 _YES = frozenset({"1", "true", "yes", "on"})
 _NO = frozenset({"0", "false", "no", "off"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Show:
-    """How ``sim`` and ``devices`` present what they see; ``for_s`` None: until it is over."""
+    """How ``sim``, ``devices`` and ``doctor`` look and present what they see.
+
+    ``for_s`` None: until it is over. ``origins`` tells by which name each setting was given.
+    """
 
     for_s: float | None
     as_json: bool
     has_scenario: bool
+    check_deadline_s: float = _CHECK_S
+    origins: Mapping[str, str] = field(default_factory=dict)
 
 
 def compose(arguments: Arguments) -> tuple[Settings, Show]:
@@ -38,9 +44,12 @@ def compose(arguments: Arguments) -> tuple[Settings, Show]:
     problems = list(arguments.problems)
     given = dict(arguments.given)
     show = Show(
-        for_s=_take_seconds(given, problems),
+        for_s=_take_seconds(given, "for_s", problems, most="a week"),
         as_json=_take_switch(given, "as_json", problems),
         has_scenario="scenario" in given,
+        check_deadline_s=_take_seconds(given, "check_deadline_s", problems, most="an hour")
+        or _CHECK_S,
+        origins={sets: one.name for sets, one in arguments.given.items()},
     )
     values: dict[str, object] = {}
     if arguments.command is not Command.RUN:
@@ -73,18 +82,20 @@ def _take_node(given: dict[str, Given], problems: list[str]) -> Mapping[str, obj
         return flags
 
 
-def _take_seconds(given: dict[str, Given], problems: list[str]) -> float | None:
-    one = given.pop("for_s", None)
+def _take_seconds(
+    given: dict[str, Given], sets: str, problems: list[str], *, most: str
+) -> float | None:
+    one = given.pop(sets, None)
     if one is None:
         return None
     try:
         seconds = float(one.value)
     except ValueError:
         seconds = -1.0
-    if 0 < seconds <= _LONGEST_SHOW_S:
+    if 0 < seconds <= _LONGEST_S[most]:
         return seconds
     problems.append(
-        f"{one.name}: {one.value[:80]!r} is no time; give seconds, more than 0, up to a week"
+        f"{one.name}: {one.value[:80]!r} is no time; give seconds, more than 0, up to {most}"
     )
     return None
 

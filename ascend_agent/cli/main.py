@@ -6,10 +6,11 @@ Commands are imported when chosen: ``--help``, ``version`` and mistakes answer a
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import FrameType, TracebackType
 from typing import NoReturn
 
+from ascend_agent.cli.adopt import Adopted, adopt
 from ascend_agent.cli.arguments import Arguments, UsageError, parse
 from ascend_agent.cli.options import Command
 from ascend_agent.errors import ConfigError
@@ -26,8 +27,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     environment = dict(os.environ)  # noqa: TID251 -- the one place that reads it
     _fill_closed_streams()
     try:
-        arguments = parse(sys.argv[1:] if argv is None else argv, environment)
-        code = _perform(arguments, environment)
+        adopted = adopt(sys.argv[1:] if argv is None else argv, environment)
+        arguments = parse(adopted.argv, adopted.environment)
+        code = _perform(arguments, adopted)
         sys.stdout.flush()
     except (UsageError, ConfigError) as error:
         return _refuse(str(error).splitlines())
@@ -44,12 +46,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def _perform(arguments: Arguments, environment: Mapping[str, str]) -> int:
+def _perform(arguments: Arguments, adopted: Adopted) -> int:
     if arguments.command is Command.VERSION:
         if arguments.problems:
             raise ConfigError("\n".join(arguments.problems))
         return _print_version()
-    if arguments.command is not Command.DEVICES:
+    if arguments.command in {Command.RUN, Command.SIM}:
         # Until the loop listens; a process 1, as in a pod, would not even hear of it.
         signal.signal(signal.SIGTERM, _end_before_anything_runs)
     if arguments.command is Command.RUN:
@@ -60,6 +62,7 @@ def _perform(arguments: Arguments, environment: Mapping[str, str]) -> int:
     from ascend_agent.cli.compose import compose  # noqa: PLC0415 -- the same
 
     settings, show = compose(arguments)
+    environment = adopted.environment
     match arguments.command:
         case Command.RUN:
             return commands.run(settings, environment, arguments.warnings)
@@ -67,6 +70,8 @@ def _perform(arguments: Arguments, environment: Mapping[str, str]) -> int:
             return commands.simulate(settings, show, environment, arguments.warnings)
         case Command.DEVICES:
             return commands.devices(settings, show, environment, arguments.warnings)
+        case Command.DOCTOR:
+            return commands.doctor(settings, show, adopted, arguments.warnings)
 
 
 def _fill_closed_streams() -> None:

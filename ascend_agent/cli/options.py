@@ -16,6 +16,7 @@ class Command(StrEnum):
     RUN = "run"
     SIM = "sim"
     DEVICES = "devices"
+    DOCTOR = "doctor"
     VERSION = "version"
 
 
@@ -24,16 +25,19 @@ COMMANDS: Mapping[Command, str] = MappingProxyType(
         Command.RUN: "serve this node's NPUs to the kubelet until SIGTERM",
         Command.SIM: "play a simulated node with an embedded kubelet, and show it",
         Command.DEVICES: "list the NPUs of this node, once",
+        Command.DOCTOR: "check whether this node can serve its NPUs, and say what to do",
         Command.VERSION: "print the version",
     }
 )
 
-_RUN = frozenset({Command.RUN})
+# The doctor judges the settings of run, so it knows every option that run knows.
+_RUN = frozenset({Command.RUN, Command.DOCTOR})
 _SIM = frozenset({Command.SIM})
-_SERVING = frozenset({Command.RUN, Command.SIM})
-_READING = frozenset({Command.RUN, Command.DEVICES})
-_ALL = frozenset({Command.RUN, Command.SIM, Command.DEVICES})
-_SHOWING = frozenset({Command.SIM, Command.DEVICES})
+_DOCTOR = frozenset({Command.DOCTOR})
+_SERVING = frozenset({Command.RUN, Command.SIM, Command.DOCTOR})
+_READING = frozenset({Command.RUN, Command.DEVICES, Command.DOCTOR})
+_ALL = frozenset({Command.RUN, Command.SIM, Command.DEVICES, Command.DOCTOR})
+_SHOWING = frozenset({Command.SIM, Command.DEVICES, Command.DOCTOR})
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,16 +253,23 @@ OPTIONS: tuple[Option, ...] = (
         "log_level",
         _ALL,
         "LEVEL",
-        "debug, info, warning, error or critical (default info; critical in sim and devices)",
+        "debug, info, warning, error or critical (default info; critical for sim, devices, doctor)",
     ),
     Option(
         "log-style",
         "log_style",
         _ALL,
         "json|console",
-        "form of the log lines (default json; console in sim and devices)",
+        "form of the log lines (default json; console for sim, devices, doctor)",
     ),
     Option("for", "for_s", _SIM, "SECONDS", "end by itself after this time"),
+    Option(
+        "check-deadline",
+        "check_deadline_s",
+        _DOCTOR,
+        "S",
+        "seconds that one check may take (default 15)",
+    ),
     Option(
         "json",
         "as_json",

@@ -124,7 +124,10 @@ def test_the_container_runtime_is_announced_by_exactly_true(value: str, *, given
         ("run --share 3", "--share is no option of run; did you mean --shares; see --help"),
         ("run -logLevl=3", "-logLevl is no option of run; did you mean --logLevel; see --help"),
         ("run 3", "'3' is no option; remove it (values of options stand behind =)"),
-        ("sim --library=/x", "--library is no option of sim, but of devices, run; remove it"),
+        (
+            "sim --library=/x",
+            "--library is no option of sim, but of devices, doctor, run; remove it",
+        ),
         ("run --for 3", "--for is no option of run, but of sim; remove it"),
         ("sim -logLevel=3", "-logLevel belongs to run; remove it from sim"),
         (
@@ -198,3 +201,13 @@ def test_the_option_of_a_setting_is_found() -> None:
     assert option is not None
     assert option.flag == "--driver-grace"
     assert option_of("docker_runtime") is None
+
+
+def test_the_doctor_takes_what_run_takes() -> None:
+    """It judges the settings of run, those of the older plugins included."""
+    run = values("run -shareDevCount=2 --inject cdi", NODE_NAME="n1", ASCEND_DOCKER_RUNTIME="True")
+
+    assert (
+        values("doctor -shareDevCount=2 --inject cdi", NODE_NAME="n1", ASCEND_DOCKER_RUNTIME="True")
+        == run
+    )

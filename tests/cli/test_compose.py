@@ -47,7 +47,7 @@ def test_sim_is_simulated_and_quiet() -> None:
 
     assert settings.driver is DriverKind.SIMULATED
     assert (settings.log_level, settings.log_style) == (LogLevel.CRITICAL, LogStyle.CONSOLE)
-    assert show == Show(for_s=2.5, as_json=True, has_scenario=False)
+    assert (show.for_s, show.as_json, show.has_scenario) == (2.5, True, False)
 
 
 def test_sim_logs_when_asked() -> None:
@@ -117,4 +117,20 @@ def test_every_violation_of_every_source_is_told_at_once(tmp_path: Path) -> None
         f"scenario {path}, chip",
         f"scenario {path}, step 1",
         "ASCEND_AGENT_SHARES",
+    ]
+
+
+def test_the_doctor_is_told_by_which_name_each_setting_was_given() -> None:
+    """It says whose word a setting is (CF-1)."""
+    _, show = composed("doctor --shares=2 -shareDevCount=2", NODE_NAME="n1")
+
+    assert show.origins["node_name"] == "NODE_NAME"
+    assert "hareDevCount" in show.origins["shares"]
+
+
+def test_the_doctor_gives_a_check_as_long_as_it_was_told() -> None:
+    assert composed("doctor")[1].check_deadline_s == 15
+    assert composed("doctor --check-deadline 0.5")[1].check_deadline_s == 0.5
+    assert refusals("doctor --check-deadline 3601") == [
+        "--check-deadline: '3601' is no time; give seconds, more than 0, up to an hour"
     ]

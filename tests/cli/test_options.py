@@ -10,7 +10,7 @@ from ascend_agent.cli.options import COMMANDS, OPTIONS, Command, Option
 from ascend_agent.cli.peers import MEANINGS
 from ascend_agent.settings import Settings, SimulatedNode
 
-OF_A_COMMAND = {"scenario", "for_s", "as_json"}
+OF_A_COMMAND = {"scenario", "for_s", "as_json", "check_deadline_s"}
 WITHOUT_OPTION = {"api_server", "simulated", "docker_runtime"}
 
 
@@ -70,3 +70,12 @@ def test_a_variable_is_the_option_in_capitals() -> None:
 
 def test_every_command_is_described() -> None:
     assert set(COMMANDS) == set(Command)
+
+
+def test_the_doctor_knows_every_option_of_run() -> None:
+    """It takes over the command line of a running agent."""
+    assert not [
+        option.name
+        for option in OPTIONS
+        if Command.RUN in option.commands and Command.DOCTOR not in option.commands
+    ]

@@ -1,0 +1,82 @@
+"""The dry run of an Allocate."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from ascend_agent.doctor.device_nodes import CHECK
+from ascend_agent.doctor.findings import Verdict
+from tests.doctor.scene import npu, place, put, survey, the_one
+
+NODES = ("davinci_manager", "davinci0", "davinci1", "hisi_hdc")
+
+
+def nodes(root: Path, *names: str) -> None:
+    (root / "dev").mkdir(exist_ok=True)
+    for name in names:
+        os.mknod(root / "dev" / name, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+
+
+@pytest.mark.parametrize(
+    ("way", "words"),
+    [
+        ("devices", "/dev/davinci_manager, /dev/hisi_hdc, /dev/davinci0"),
+        ("cdi", "CDI device ascend-agent/npu=0"),
+        ("runtime", "ASCEND_RUNTIME_OPTIONS=, ASCEND_VISIBLE_DEVICES=0"),
+    ],
+)
+async def test_what_a_container_would_get_is_shown(tmp_path: Path, way: str, words: str) -> None:
+    """The thing to compare with a container that finds no NPU (IM-3)."""
+    nodes(tmp_path, *NODES)
+    where = place(tmp_path, driver=survey(npu(0), npu(1)), settings={"inject": way})
+
+    finding = await the_one(CHECK, where)
+
+    assert finding.verdict is Verdict.OK
+    assert words in finding.detail
+
+
+@pytest.mark.parametrize("way", ["devices", "cdi", "runtime"])
+@pytest.mark.parametrize(("missing", "count"), [("davinci1", 1), ("davinci_manager", 2)])
+async def test_each_npu_whose_node_is_missing_fails(
+    tmp_path: Path, way: str, missing: str, count: int
+) -> None:
+    """Allocate must not be the first to find out (IM-6)."""
+    nodes(tmp_path, *(name for name in NODES if name != missing))
+    where = place(tmp_path, driver=survey(npu(0), npu(1)), settings={"inject": way})
+
+    findings = await CHECK.look(where)
+
+    assert [one.what for one in findings] == ["device node missing"] * count
+    assert all(f"/dev/{missing}" in one.detail for one in findings)
+
+
+async def test_a_folder_in_a_nodes_place_is_no_node(tmp_path: Path) -> None:
+    """A container runtime makes a folder of a mount's source that is not there."""
+    nodes(tmp_path, "davinci_manager")
+    (tmp_path / "dev/davinci0").mkdir()
+
+    finding = await the_one(CHECK, place(tmp_path, driver=survey(npu(0))))
+
+    assert (finding.verdict, finding.what) == (Verdict.FAIL, "no device node")
+    assert "/dev/davinci0 is d" in finding.detail
+
+
+async def test_logical_ids_and_mounts_are_part_of_it(tmp_path: Path) -> None:
+    nodes(tmp_path, *NODES)
+    put(tmp_path / "usr/local/Ascend/driver/version.info")
+    where = place(tmp_path, driver=survey(npu(0)), settings={"logical_ids": True})
+
+    finding = await the_one(CHECK, where)
+
+    assert "ASCEND_RT_VISIBLE_DEVICES=0" in finding.detail
+    assert "/usr/local/Ascend/driver/version.info (read-only)" in finding.detail
+
+
+async def test_without_npus_nothing_is_tried(tmp_path: Path) -> None:
+    for driver in (survey(),):
+        finding = await the_one(CHECK, place(tmp_path, driver=driver))
+        assert finding.verdict is Verdict.SKIPPED
+    assert (await the_one(CHECK, place(tmp_path))).verdict is Verdict.SKIPPED
