@@ -12,7 +12,7 @@ from ascend_agent.cluster.pace import Pace
 from ascend_agent.cluster.patches import pod_patch, removal_patch, values_of
 from ascend_agent.cluster.pods import parse_pod, pod_path
 from ascend_agent.cluster.refusals import Asked
-from ascend_agent.cluster.retry import delay_s
+from ascend_agent.cluster.retry import PATIENCE, delay_s
 from ascend_agent.cluster.sender import Sender
 from ascend_agent.cluster.server import ApiServer, Request
 from ascend_agent.cluster.tally import Tally
@@ -20,6 +20,7 @@ from ascend_agent.cluster.written import Written
 from ascend_agent.errors import (
     ClusterUnreachableError,
     ConflictError,
+    ForbiddenError,
     NotFoundError,
     RejectedError,
     ThrottledError,
@@ -76,12 +77,7 @@ class Editor:
             case NodeEdit():
                 await self.node_edits.apply(edit)
             case PodEdit():
-                values = values_of(edit)
-                await self._pod_sender.send(
-                    known=lambda: self._pod(edit),
-                    values=lambda: values,
-                    request=lambda missing: pod_patch(edit, missing),
-                )
+                await self._edit_pod(edit)
             case NodeAnnotationRemoval():
                 await self._remove(edit)
             case never:
@@ -101,6 +97,22 @@ class Editor:
             return None
         except MalformedError as error:
             raise ClusterUnreachableError(asked.verb, asked.target, str(error)) from error
+
+    async def _edit_pod(self, edit: PodEdit) -> None:
+        values = values_of(edit)
+        try:
+            await self._pod_sender.send(
+                known=lambda: self._pod(edit),
+                values=lambda: values,
+                request=lambda missing: pod_patch(edit, missing),
+            )
+        except RejectedError as error:
+            # Another pod's UID is refused as any other change of what can't change: look.
+            found = await self.read_pod(edit.pod)
+            if found is None or found.uid != edit.uid:
+                why = f"the pod with UID {edit.uid} is gone"
+                raise ConflictError(error.verb, error.target, why) from error
+            raise
 
     def _pod(self, edit: PodEdit) -> Pod | None:
         """Return the pod that *edit* is for; a namesake is none."""
@@ -125,7 +137,9 @@ class Editor:
                 if await self._refuted(server, edit, request.asked, unsure=unsure):
                     return
                 raise
-            except (ClusterUnreachableError, ThrottledError) as error:
+            except (ClusterUnreachableError, ThrottledError, ForbiddenError) as error:
+                if isinstance(error, ForbiddenError) and failures >= PATIENCE:
+                    raise
                 unsure = unsure or isinstance(error, ClusterUnreachableError)
                 await asyncio.sleep(delay_s(error, failures=failures, backoff=_BACKOFF))
                 failures += 1

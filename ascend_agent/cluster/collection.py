@@ -17,10 +17,10 @@ from typing import Any, Final, NoReturn, Protocol
 from ascend_agent.cluster.lines import Lines
 from ascend_agent.cluster.pace import Pace
 from ascend_agent.cluster.refusals import Asked, refusal_in_stream
-from ascend_agent.cluster.retry import delay_s
+from ascend_agent.cluster.retry import PATIENCE, delay_s
 from ascend_agent.cluster.server import ApiServer, Json, Request
 from ascend_agent.cluster.tally import Tally
-from ascend_agent.errors import ClusterError, ClusterUnreachableError, ExpiredError
+from ascend_agent.errors import ClusterError, ClusterUnreachableError, ExpiredError, ForbiddenError
 from ascend_agent.model.ids import ObjectVersion
 from ascend_agent.runtime.backoff import Backoff, jittered
 
@@ -29,7 +29,9 @@ log = logging.getLogger(__name__)
 _BACKOFF: Final = Backoff(delays_s=(0.2, 0.5, 1.0, 2.0, 5.0, 10.0), endless=True)
 _HEALTHY_S: Final = 30.0  # a stream this long was no failure, however it ended
 _STREAM_S: Final = (240, 300)  # the server's own limit for a stream, jittered
-_SILENCE_S: Final = 120.0  # bookmarks come about once a minute
+SILENCE_S: Final = 120.0
+"""Seconds without a byte that end a stream: bookmarks come about once a minute."""
+
 _COMPARE_S: Final = 600.0  # between full lists that repair events nobody delivered (AP-8)
 _LISTS_AT_ONCE: Final = 3
 _LIST_EVERY_S: Final = 20.0
@@ -78,7 +80,9 @@ class CollectionWatch:
         sink: Sink,
         told: Callable[[ClusterError | None], None],
         tally: Tally,
+        silence_s: float = SILENCE_S,
     ) -> None:
+        self._silence_s = silence_s
         self._collection = collection
         self._sink = sink
         self._told = told
@@ -94,6 +98,10 @@ class CollectionWatch:
         failures = 0
         while True:
             error = await self._follow(server)
+            if isinstance(error, ForbiddenError) and failures < PATIENCE:
+                pass  # not worth an alarm yet
+            elif error is not None and not isinstance(error, ExpiredError):
+                self._told(error)
             failures = 0 if self._streamed_s >= _HEALTHY_S else failures
             if error is None and self._streamed_s >= _HEALTHY_S:
                 continue  # the server's own limit: go on at once
@@ -114,8 +122,6 @@ class CollectionWatch:
             if isinstance(error, ExpiredError):
                 self._version = None
                 log.debug("watch expired", extra={"path": self._collection.path})
-                return error
-            self._told(error)
             return error
         return None
 
@@ -176,7 +182,7 @@ class CollectionWatch:
         )
         now = asyncio.get_running_loop().time
         lines = Lines(limit=_LARGEST_LINE)
-        async with server.stream(request, silence_s=_SILENCE_S) as chunks:
+        async with server.stream(request, silence_s=self._silence_s) as chunks:
             opened = now()
             self._told(None)
             self._sink.set_live(live=True)

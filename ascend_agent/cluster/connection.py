@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from ascend_agent.cluster.apply import Editor
-from ascend_agent.cluster.collection import CollectionWatch
+from ascend_agent.cluster.collection import SILENCE_S, CollectionWatch
 from ascend_agent.cluster.credentials import Access, Credentials, ServiceAccount
 from ascend_agent.cluster.door import Door
 from ascend_agent.cluster.kubeconfig import Kubeconfig
@@ -53,9 +53,10 @@ class ClusterConnection:
 
     Credentials are those of *kubeconfig* where one is given, else those of the service account in
     *service_account_dir* at *api_server*. *load* is called in a thread: importing blocks.
+    A watch that says nothing for *silence_s* seconds counts as dead.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 -- settings as they are, and two seams with a default
         self,
         *,
         node: NodeName,
@@ -64,6 +65,7 @@ class ClusterConnection:
         service_account_dir: Path,
         relax_tls: bool,
         now: Callable[[], Millis],
+        silence_s: float = SILENCE_S,
         load: Callable[..., Library] = load_library,
     ) -> None:
         if kubeconfig is None and api_server is None:
@@ -104,12 +106,14 @@ class ClusterConnection:
                 sink=nodes,
                 told=lambda trouble: self._state.hear("nodes", trouble),
                 tally=self._tally,
+                silence_s=silence_s,
             ),
             CollectionWatch(
                 collection=pods_of(node),
                 sink=pods,
                 told=lambda trouble: self._state.hear("pods", trouble),
                 tally=self._tally,
+                silence_s=silence_s,
             ),
         )
 

@@ -12,11 +12,17 @@ from ascend_agent.cluster.door import Door
 from ascend_agent.cluster.objects import Objects
 from ascend_agent.cluster.pace import Pace
 from ascend_agent.cluster.patches import difference, maps_of
-from ascend_agent.cluster.retry import delay_s
+from ascend_agent.cluster.retry import PATIENCE, delay_s
 from ascend_agent.cluster.server import Request
 from ascend_agent.cluster.tally import Tally
 from ascend_agent.cluster.written import Values, Written
-from ascend_agent.errors import ClusterError, ClusterUnreachableError, ConflictError, ThrottledError
+from ascend_agent.errors import (
+    ClusterError,
+    ClusterUnreachableError,
+    ConflictError,
+    ForbiddenError,
+    ThrottledError,
+)
 from ascend_agent.model.cluster import NodeObject
 from ascend_agent.model.pods import Pod, PodKey
 from ascend_agent.runtime.backoff import Backoff
@@ -50,10 +56,10 @@ class Sender(Generic[T]):
         """Have the object hold *values*, or return where *known* shows that it does already.
 
         Raises:
-            ClusterError: one that is none of *retries*.
+            ClusterError: one that is none of *retries*; ForbiddenError if it stays.
 
         """
-        failures = 0
+        failures = refusals = 0
         while not self.holds(known(), values()):
             server = await self._door.server()
             await self._pace.turn()
@@ -66,7 +72,10 @@ class Sender(Generic[T]):
             self._tally.patches += 1
             try:
                 answer = await server.ask(request(missing), within_s=_WITHIN_S)
-            except retries as error:
+            except ClusterError as error:
+                refusals += isinstance(error, ForbiddenError)
+                if not isinstance(error, (*retries, ForbiddenError)) or refusals > PATIENCE:
+                    raise
                 await asyncio.sleep(delay_s(error, failures=failures, backoff=_BACKOFF))
                 failures += 1
             else:

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
 
+from ascend_agent.cluster.collection import SILENCE_S
 from ascend_agent.cluster.connection import ClusterConnection
 from ascend_agent.model.cluster import NodeEdit
 from ascend_agent.model.ids import NodeName
@@ -31,6 +32,7 @@ def connection(
     url: str | None = None,
     kubeconfig: Path | None = None,
     node: NodeName = NODE,
+    silence_s: float = SILENCE_S,
 ) -> ClusterConnection:
     """Return a connection that has not begun, with the credentials in *folder*."""
     return ClusterConnection(
@@ -40,6 +42,7 @@ def connection(
         service_account_dir=folder,
         relax_tls=False,
         now=Clock().now,
+        silence_s=silence_s,
     )
 
 

@@ -79,10 +79,12 @@ class ApiStore:
         """Apply a merge patch; a UID or version in it is a precondition."""
         item = self.get(key)
         wanted = patch.get("metadata", {})
-        for field in ("uid", "resourceVersion"):
-            if field in wanted and wanted[field] != item["metadata"][field]:
-                message = f"Operation cannot be fulfilled on {key[0]}: {field} is another"
-                raise RefusedError(409, "Conflict", message)
+        if wanted.get("uid", item["metadata"]["uid"]) != item["metadata"]["uid"]:
+            raise RefusedError(422, "Invalid", "metadata.uid: Invalid value: field is immutable")
+        version = item["metadata"]["resourceVersion"]
+        if wanted.get("resourceVersion", version) != version:
+            message = f"Operation cannot be fulfilled on {key[0]}: the object has been modified"
+            raise RefusedError(409, "Conflict", message)
         return self._update(key, item, _merge(item, patch))
 
     def change_by_steps(self, key: Key, steps: Iterable[Json]) -> Json:
