@@ -1,0 +1,84 @@
+"""An edit becomes the smallest request that makes it."""
+
+from ascend_agent.cluster.patches import (
+    difference,
+    maps_of,
+    merged,
+    node_patch,
+    pod_patch,
+    removal_patch,
+    values_of,
+)
+from ascend_agent.model.cluster import (
+    MetadataField,
+    NodeAnnotationRemoval,
+    NodeEdit,
+    NodeObject,
+    PodEdit,
+)
+from ascend_agent.model.ids import NodeName, ObjectVersion, PodUid
+from ascend_agent.model.pods import PodKey
+
+LABELS, ANNOTATIONS = MetadataField.LABELS, MetadataField.ANNOTATIONS
+NODE = NodeObject(
+    name=NodeName("n1"),
+    uid="u",
+    version=ObjectVersion("7"),
+    labels={"same": "1", "other": "x", "extra": "e"},
+    annotations={"gone": "soon"},
+    live=True,
+)
+EDIT = NodeEdit(
+    labels={"same": "1", "other": "2", "absent": None}, annotations={"gone": None, "new": ""}
+)
+
+
+def test_only_what_differs_is_left() -> None:
+    assert difference(values_of(EDIT), NODE) == {
+        (LABELS, "other"): "2",
+        (ANNOTATIONS, "gone"): None,
+        (ANNOTATIONS, "new"): "",
+    }
+    assert difference(values_of(EDIT), None) == values_of(EDIT)
+    assert maps_of(NODE)[LABELS] is NODE.labels
+
+
+def test_of_several_edits_the_newest_value_wins() -> None:
+    one = NodeEdit(labels={"a": "1", "b": "1"}, annotations={"c": "1"})
+    two = NodeEdit(labels={"a": None}, annotations={"c": "2"})
+
+    assert merged([one, two]) == NodeEdit(labels={"a": None, "b": "1"}, annotations={"c": "2"})
+    assert merged([]) == NodeEdit(labels={}, annotations={})
+
+
+def test_a_node_is_changed_by_a_merge_patch_of_its_keys() -> None:
+    request = node_patch(NodeName("n1"), {(LABELS, "a/b"): "1", (ANNOTATIONS, "c"): None})
+
+    assert (request.method, request.path) == ("PATCH", "/api/v1/nodes/n1")
+    assert request.content_type == "application/merge-patch+json"
+    assert request.body == {"metadata": {"labels": {"a/b": "1"}, "annotations": {"c": None}}}
+    assert request.query == (("fieldManager", "ascend-agent"),)
+
+
+def test_a_pods_patch_carries_its_uid() -> None:
+    """Another pod of that name must refuse it."""
+    key = PodKey(namespace="ns", name="p")
+    edit = PodEdit(pod=key, uid=PodUid("u1"), labels={}, annotations={"a": "1"})
+    request = pod_patch(edit, values_of(edit))
+
+    assert request.path == "/api/v1/namespaces/ns/pods/p"
+    assert request.body == {"metadata": {"uid": "u1", "annotations": {"a": "1"}}}
+    assert request.asked.target == "pods/ns/p"
+
+
+def test_a_removal_is_a_test_and_a_removal() -> None:
+    """RFC 6901: a tilde and a slash in a key are escaped."""
+    removal = NodeAnnotationRemoval(key="hami.io/mutex~lock", expected="v")
+    request = removal_patch(NodeName("n1"), removal)
+
+    path = "/metadata/annotations/hami.io~1mutex~0lock"
+    assert request.content_type == "application/json-patch+json"
+    assert request.body == [
+        {"op": "test", "path": path, "value": "v"},
+        {"op": "remove", "path": path},
+    ]
