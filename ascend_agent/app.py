@@ -13,6 +13,8 @@ from pathlib import Path
 
 from ascend_agent import chips
 from ascend_agent.bus import Bus
+from ascend_agent.cluster.connection import ClusterConnection
+from ascend_agent.cluster.off import ClusterOff
 from ascend_agent.dialects import find_dialects
 from ascend_agent.driver.child import Spawn, spawn_worker
 from ascend_agent.driver.deadlines import Deadlines
@@ -26,10 +28,12 @@ from ascend_agent.errors import WiringError
 from ascend_agent.faults.catalog import CATALOG
 from ascend_agent.faults.ledger import HealthRules, Ledger
 from ascend_agent.flows.allocate import Allocate
+from ascend_agent.flows.connect_cluster import ConnectCluster
 from ascend_agent.flows.enable_shares import EnableShares
 from ascend_agent.flows.feed_metrics import FeedMetrics
 from ascend_agent.flows.fold_health import FoldHealth
 from ascend_agent.flows.follow_allocations import FollowAllocations
+from ascend_agent.flows.follow_cluster import FollowCluster
 from ascend_agent.flows.held_npus import HeldNpus
 from ascend_agent.flows.hold_instance import HoldInstance
 from ascend_agent.flows.log_changes import LogChanges
@@ -41,6 +45,7 @@ from ascend_agent.flows.report_status import StatusReport
 from ascend_agent.flows.serve_http import ServeHttp
 from ascend_agent.flows.serve_resource import ServeResource
 from ascend_agent.flows.subscribe_faults import SubscribeFaults
+from ascend_agent.flows.update_annotations import UpdateAnnotations
 from ascend_agent.flows.watch_sockets import WatchSockets
 from ascend_agent.flows.write_cdi_spec import WriteCdiSpec
 from ascend_agent.host.cdi import CdiFile
@@ -62,6 +67,7 @@ from ascend_agent.interfaces import (
 from ascend_agent.kubelet.endpoint import KubeletEndpoint
 from ascend_agent.kubelet.podresources import KubeletPodResources
 from ascend_agent.model.chip import ChipSpec
+from ascend_agent.model.ids import NodeName
 from ascend_agent.model.npu import Npu
 from ascend_agent.runtime.backoff import Backoff
 from ascend_agent.runtime.clock import Clock
@@ -135,10 +141,13 @@ class Agent:
             deadlines=Deadlines(query_s=settings.query_deadline_s),
             spawn=spawn,
         )
-        self._metrics = Metrics()
-        self._dropped_logs = dropped_logs
+        self._cluster = self._reach_cluster()
+        self._metrics = Metrics(
+            dropped_logs=dropped_logs,
+            api_counts=lambda: None if self._without_api else self._cluster.counts,
+        )
         self.report = StatusReport(
-            bus=self.bus, version=version("ascend-agent"), render_metrics=self._render_metrics
+            bus=self.bus, version=version("ascend-agent"), render_metrics=self._metrics.render
         )
         self._supervisor = Supervisor(
             specs=self._tasks(), states=self.bus.tasks.claim("supervisor")
@@ -168,10 +177,8 @@ class Agent:
         log.info("agent starts", extra=facts)
         if settings.allow_unsafe_library:
             log.warning("driver library not checked", extra={"library": settings.library})
-
-    def _render_metrics(self) -> bytes:
-        self._metrics.record_dropped_logs(self._dropped_logs())
-        return self._metrics.render()
+        if self._without_api:
+            log.info("api server not used", extra={"why": self._without_api})
 
     def reregister(self) -> None:
         """Re-create every socket and register anew (SIGHUP)."""
@@ -204,6 +211,7 @@ class Agent:
                 ).run,
             ),
             *self._serving_tasks(offers),
+            *self._cluster_tasks(),
             TaskSpec(
                 name="follow-allocations",
                 backoff=_ENDLESS,
@@ -354,6 +362,42 @@ class Agent:
             driver=self.bus.driver,
         )
 
+    def _reach_cluster(self) -> ClusterConnection | ClusterOff:
+        """Return the way to the API server; nothing is connected yet, and may never be."""
+        settings = self._settings
+        self._without_api = settings.api_obstacle or _missing_token(settings)
+        if self._without_api or settings.node_name is None:
+            return ClusterOff(why=self._without_api, now=self._clock.now())
+        return ClusterConnection(
+            node=NodeName(settings.node_name),
+            api_server=settings.api_server,
+            kubeconfig=settings.kubeconfig,
+            service_account_dir=settings.service_account_dir,
+            relax_tls=settings.relax_tls,
+            now=self._clock.now,
+        )
+
+    def _cluster_tasks(self) -> list[TaskSpec]:
+        bus, cluster = self.bus, self._cluster
+        follow = FollowCluster(
+            watch=cluster,
+            own_node=bus.own_node.claim("follow-cluster"),
+            pods=bus.pods.claim("follow-cluster"),
+            api=bus.api.claim("follow-cluster"),
+            foreign=bus.foreign.claim("follow-cluster"),
+        )
+        tasks = [TaskSpec(name="follow-cluster", backoff=_ENDLESS, run=follow.run)]
+        if isinstance(cluster, ClusterOff):
+            return tasks
+        connect = ConnectCluster(connection=cluster, bus=bus)
+        tasks.append(TaskSpec(name="connect-cluster", backoff=_ENDLESS, run=connect.run))
+        if self._settings.node_labels:
+            update = UpdateAnnotations(
+                dialect=self._dialect, specs=_SPECS, editor=cluster, bus=bus, clock=self._clock
+            )
+            tasks.append(TaskSpec(name="update-annotations", backoff=_ENDLESS, run=update.run))
+        return tasks
+
     def _offers(self, word: str) -> ResourceOffers:
         return ResourceOffers(
             word=word,
@@ -384,6 +428,14 @@ class Agent:
             writer=CdiFile(directory=self._settings.cdi_dir),
             spec_of=_spec_of,
         )
+
+
+def _missing_token(settings: Settings) -> str:
+    """Return why a pod has no credentials, or an empty string."""
+    token = settings.service_account_dir / "token"
+    if settings.kubeconfig is not None or token.exists():
+        return ""
+    return f"{token} is not there: let the pod have its service account's token mounted"
 
 
 def _spec_of(npu: Npu) -> ChipSpec:

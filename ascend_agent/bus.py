@@ -60,7 +60,7 @@ class Bus:
     pods: Latest[Pods]
     """follow-cluster → follow-allocations, feed-metrics, probes"""
     api: Latest[ApiState]
-    """follow-cluster, or app where no API server is used → feed-metrics, probes"""
+    """follow-cluster → feed-metrics, probes"""
     foreign: Topic[ForeignEdit]
     """follow-cluster → update-annotations"""
     allocations: Latest[Allocations]

@@ -7,6 +7,7 @@ from typing import Protocol, TypeVar
 from ascend_agent.bus import Bus
 from ascend_agent.errors import LaggedError
 from ascend_agent.model.allocation import Allocations
+from ascend_agent.model.cluster import ClusterSeen
 from ascend_agent.model.health import NodeView
 from ascend_agent.model.ids import PhyId
 from ascend_agent.model.kubelet import AllocateServed, InstanceState, ListSent, ServingState
@@ -52,11 +53,15 @@ class MetricSink(Protocol):
     def record_usage(self, usage: Mapping[PhyId, NpuUsage]) -> None:
         """Take over memory and utilisation."""
 
+    def record_cluster(self, seen: ClusterSeen) -> None:
+        """Take over how the API server does and how current its objects are."""
+
 
 class FeedMetrics:
     """Follows every channel that has a metric."""
 
     def __init__(self, *, bus: Bus, metrics: MetricSink) -> None:
+        self._bus = bus
         self._metrics = metrics
         self._wakeup = Wakeup()
         # Subscribed from the start: what happens before the first run counts too.
@@ -70,6 +75,9 @@ class FeedMetrics:
             self._follow(bus.tasks, metrics.record_tasks),
             self._follow(bus.usage, metrics.record_usage),
             self._follow(bus.allocations, metrics.record_allocations),
+            self._follow(bus.api, self._record_cluster),
+            self._follow(bus.own_node, self._record_cluster),
+            self._follow(bus.pods, self._record_cluster),
             *(self._follow(state, metrics.record_serving) for state in bus.serving.values()),
         ]
 
@@ -84,6 +92,12 @@ class FeedMetrics:
                 level()
             await self._wakeup.wait()
             await asyncio.sleep(0)  # the kubelet's streams first: numbers can wait for them
+
+    def _record_cluster(self, _: object) -> None:
+        bus = self._bus
+        self._metrics.record_cluster(
+            ClusterSeen(state=bus.api.value, node=bus.own_node.value, pods=bus.pods.value)
+        )
 
     def _follow(self, channel: Latest[T], record: Callable[[T], None]) -> Callable[[], None]:
         """Return what records *channel*'s value if it changed since it was last recorded."""

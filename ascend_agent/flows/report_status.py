@@ -10,6 +10,7 @@ from html import escape
 from ascend_agent.bus import Bus
 from ascend_agent.faults.catalog import CATALOG
 from ascend_agent.model.allocation import Holder
+from ascend_agent.model.cluster import ApiPhase
 from ascend_agent.model.health import NpuView
 from ascend_agent.model.ids import PhyId
 from ascend_agent.model.kubelet import InstancePhase, ServingPhase
@@ -22,6 +23,7 @@ _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>ascend-agent</title>
 <style>body{{font-family:sans-serif}}td,th{{padding:.2em .8em;text-align:left}}</style></head>
 <body><h1>ascend-agent {version}</h1><p><b>{ready}</b>: {why}</p><ul>{resources}</ul>
+<p>API server: {api}</p>
 <table><tr><th>NPU</th><th>chip</th><th>die</th><th>bus</th><th>health</th><th>reasons</th>
 <th>faults</th><th>held by</th></tr>{rows}</table>
 <p><a href="/status">status</a> <a href="/metrics">metrics</a> <a href="/readyz">readyz</a>
@@ -59,6 +61,7 @@ class StatusReport:
             ready="ready" if ready else "not ready",
             why=escape(why),
             resources=resources,
+            api=escape(self._api_line()),
             rows=rows,
         )
 
@@ -106,6 +109,7 @@ class StatusReport:
             },
             "resources": self._resources(),
             "instance": self._instance(),
+            "api": self._api(),
             "tasks": [
                 {
                     "name": task.name,
@@ -188,6 +192,27 @@ class StatusReport:
         if state is None:
             return {"phase": InstancePhase.WAITING.value}
         return {"phase": state.phase.value, "holder": state.holder, "trouble": state.trouble}
+
+    def _api(self) -> JsonObject:
+        """Return how the API server does, and how current what is known from it is."""
+        state, node, pods = self._bus.api.value, self._bus.own_node.value, self._bus.pods.value
+        return {
+            "phase": (state.phase if state else ApiPhase.CONNECTING).value,
+            "since_ms": state.since_ms if state else None,
+            "server": state.server if state else "",
+            "credentials": state.credentials if state else "",
+            "detail": state.detail if state else "",
+            "node": {"name": node.name, "version": node.version, "live": node.live}
+            if node
+            else None,
+            "pods": {"count": len(pods.pods), "live": pods.live} if pods else None,
+        }
+
+    def _api_line(self) -> str:
+        state = self._bus.api.value
+        if state is None:
+            return ApiPhase.CONNECTING.value
+        return " ".join(part for part in (state.phase.value, state.server, state.detail) if part)
 
     def _npu(self, view: NpuView) -> JsonObject:
         usage = (self._bus.usage.value or {}).get(view.npu.phy)

@@ -255,6 +255,15 @@ class Settings(BaseModel):
             return self.inject
         return InjectionWay.RUNTIME if self.docker_runtime else InjectionWay.DEVICES
 
+    @property
+    def api_obstacle(self) -> str:
+        """Why no API server can be used, as far as settings tell; empty: one can be tried."""
+        if self.node_name is None:
+            return "the name of the own node is not known: set NODE_NAME or --node-name"
+        if self.kubeconfig is None and self.api_server is None:
+            return "this is no pod, and no --kubeconfig was given"
+        return ""
+
     def worker_config(self, *, library_path: str, started_ns: int) -> Mapping[str, object]:
         """Return the driver worker's configuration, as plain values.
 

@@ -1,7 +1,8 @@
 """The metrics page, made of what was measured.
 
 Names follow Prometheus' conventions: base units, ``_total`` for counters, ``_info`` for labels
-worth joining. What is told is decided in ``npu_families`` and ``agent_families``.
+worth joining. What is told is decided in ``npu_families``,
+``agent_families`` and ``cluster_families``.
 """
 
 import platform
@@ -18,6 +19,7 @@ from ascend_agent.telemetry.agent_families import (
     list_families,
     serving_families,
 )
+from ascend_agent.telemetry.cluster_families import cluster_families, count_families
 from ascend_agent.telemetry.measured import Measured
 from ascend_agent.telemetry.npu_families import (
     health_families,
@@ -56,4 +58,6 @@ class _Families(Collector):
         yield from serving_families(measured)
         yield from allocate_families(measured)
         yield from driver_families(measured.driver)
+        yield from cluster_families(measured.cluster)
+        yield from count_families(measured.api_counts)
         yield from agent_families(measured)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from ascend_agent.model.allocation import Allocations
+from ascend_agent.model.cluster import ApiCounts, ClusterSeen
 from ascend_agent.model.health import NodeView
 from ascend_agent.model.ids import PhyId, ResourceName
 from ascend_agent.model.kubelet import InstanceState, ListSent, ServingState
@@ -75,4 +76,6 @@ class Measured:
     sent: Mapping[ResourceName, Sent] = field(default_factory=dict)
     served: Mapping[ResourceName, Served] = field(default_factory=dict)
     fault_to_kubelet_s: Distribution = field(default_factory=Distribution)
+    cluster: ClusterSeen = field(default_factory=ClusterSeen)
+    api_counts: ApiCounts | None = None
     log_lines_dropped: int = 0

@@ -4,11 +4,12 @@ What is told is decided in ``families``. That module and its library are loaded 
 for the page for the first time, which spares the start-up 40 ms.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib.metadata import version
 
 from ascend_agent.model.allocation import Allocations
+from ascend_agent.model.cluster import ApiCounts, ClusterSeen
 from ascend_agent.model.health import NodeView
 from ascend_agent.model.ids import PhyId
 from ascend_agent.model.kubelet import AllocateServed, InstanceState, ListSent, ServingState
@@ -18,9 +19,20 @@ from ascend_agent.telemetry.measured import Measured, Sent, Served
 
 
 class Metrics:
-    """The agent's metrics. Record on the loop's thread, render on any."""
+    """The agent's metrics. Record on the loop's thread, render on any.
 
-    def __init__(self) -> None:
+    *dropped_logs* and *api_counts* are asked at each rendering: who counts those counts anyway.
+    None instead of counts: there is nothing to count.
+    """
+
+    def __init__(
+        self,
+        *,
+        dropped_logs: Callable[[], int] = lambda: 0,
+        api_counts: Callable[[], ApiCounts | None] = lambda: None,
+    ) -> None:
+        self._dropped_logs = dropped_logs
+        self._api_counts = api_counts
         # Replaced as a whole at each record: a thread that renders holds one moment's values.
         self._measured = Measured(version=version("ascend-agent"))
 
@@ -84,12 +96,17 @@ class Metrics:
         counted = {**self._measured.served, served.resource: after}
         self._measured = replace(self._measured, served=counted)
 
-    def record_dropped_logs(self, dropped: int) -> None:
-        """Take over how many log lines were lost so far."""
-        self._measured = replace(self._measured, log_lines_dropped=dropped)
+    def record_cluster(self, seen: ClusterSeen) -> None:
+        """Take over how the API server does and how current its objects are."""
+        self._measured = replace(self._measured, cluster=seen)
 
     def render(self) -> bytes:
         """Return the page in Prometheus' text format; takes milliseconds: call it in a thread."""
         from ascend_agent.telemetry import families  # noqa: PLC0415 -- see the module's docstring
 
-        return families.page(self._measured)
+        measured = replace(
+            self._measured,
+            api_counts=self._api_counts(),
+            log_lines_dropped=self._dropped_logs(),
+        )
+        return families.page(measured)

@@ -7,6 +7,7 @@ from functools import partial
 from ascend_agent.bus import Bus
 from ascend_agent.flows.feed_metrics import FeedMetrics
 from ascend_agent.model.allocation import Allocations
+from ascend_agent.model.cluster import ApiPhase, ApiState, ClusterSeen
 from ascend_agent.model.health import NodeView
 from ascend_agent.model.ids import Millis, PhyId, ResourceName
 from ascend_agent.model.kubelet import (
@@ -18,7 +19,9 @@ from ascend_agent.model.kubelet import (
     ServingState,
 )
 from ascend_agent.model.npu import DriverPhase, DriverState, Inventory, NpuUsage
+from ascend_agent.model.pods import Pods
 from ascend_agent.model.tasks import TaskState
+from tests.fakes.cluster import node_object
 from tests.fakes.npus import inventory, node_view
 from tests.fakes.running import running, settle
 
@@ -61,6 +64,9 @@ class _Sink:
     def record_usage(self, usage: Mapping[PhyId, NpuUsage]) -> None:
         self.got.append(usage)
 
+    def record_cluster(self, seen: ClusterSeen) -> None:
+        self.got.append(seen)
+
 
 async def test_every_channel_with_a_metric_reaches_the_sink_once() -> None:
     bus, sink = Bus([RESOURCE]), _Sink()
@@ -99,6 +105,26 @@ async def test_every_channel_with_a_metric_reaches_the_sink_once() -> None:
         bus.usage.value,
         bus.allocations.value,
         serving,
+    ]
+
+
+async def test_the_api_servers_side_is_told_whole_with_each_change() -> None:
+    bus, sink = Bus([]), _Sink()
+    state = ApiState(phase=ApiPhase.READY, since_ms=Millis(0))
+    node, pods = node_object(), Pods(pods=(), live=True)
+
+    async with running(FeedMetrics(bus=bus, metrics=sink).run):
+        bus.api.claim("test").put(state)
+        await settle()
+        bus.own_node.claim("test").put(node)
+        await settle()
+        bus.pods.claim("test").put(pods)
+        await settle()
+
+    assert sink.got == [
+        ClusterSeen(state=state),
+        ClusterSeen(state=state, node=node),
+        ClusterSeen(state=state, node=node, pods=pods),
     ]
 
 

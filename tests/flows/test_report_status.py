@@ -5,7 +5,8 @@ import json
 from ascend_agent.bus import Bus
 from ascend_agent.flows.report_status import StatusReport
 from ascend_agent.model.allocation import Allocations, Holder
-from ascend_agent.model.ids import PhyId, ResourceName
+from ascend_agent.model.cluster import ApiPhase, ApiState
+from ascend_agent.model.ids import Millis, PhyId, ResourceName
 from ascend_agent.model.kubelet import (
     InstancePhase,
     InstanceState,
@@ -14,7 +15,9 @@ from ascend_agent.model.kubelet import (
     ServingState,
 )
 from ascend_agent.model.npu import DriverPhase, DriverState
+from ascend_agent.model.pods import Pods
 from ascend_agent.model.tasks import TaskState
+from tests.fakes.cluster import node_object, pod
 from tests.fakes.npus import inventory, node_view
 
 RESOURCE = ResourceName("huawei.com/Ascend910")
@@ -139,6 +142,48 @@ def test_the_page_shows_every_npu_and_escapes_what_others_wrote() -> None:
     assert "<td>00000003-00000005-DEADBEEF-00000000-00FF00FF</td><td>0000:C3:00.0</td>" in page
     assert "&lt;pod&gt;" in page
     assert "<pod>" not in page
+
+
+def test_the_api_server_is_told_and_is_no_matter_of_readiness() -> None:
+    """Design D9: the kubelet is served without it; OB-6: people are told why something lacks."""
+    bus = _serving_bus()
+    assert _report(bus).status()["api"] == {
+        "phase": "connecting",
+        "since_ms": None,
+        "server": "",
+        "credentials": "",
+        "detail": "",
+        "node": None,
+        "pods": None,
+    }
+    assert "API server: connecting<" in _report(bus).index()
+    bus.api.claim("t").put(
+        ApiState(
+            phase=ApiPhase.FORBIDDEN,
+            since_ms=Millis(7),
+            server="https://10.0.0.1:443",
+            credentials="service account",
+            detail="list pods: <grant it>",
+        )
+    )
+    bus.own_node.claim("t").put(node_object(version=12, live=False))
+    bus.pods.claim("t").put(Pods(pods=(pod("a"),), live=True))
+
+    assert _report(bus).readyz() == (True, "ok")
+    assert _report(bus).healthz() == (True, "ok")
+    assert json.loads(json.dumps(_report(bus).status()["api"])) == {
+        "phase": "forbidden",
+        "since_ms": 7,
+        "server": "https://10.0.0.1:443",
+        "credentials": "service account",
+        "detail": "list pods: <grant it>",
+        "node": {"name": "n1", "version": "12", "live": False},
+        "pods": {"count": 1, "live": True},
+    }
+    assert (
+        "API server: forbidden https://10.0.0.1:443 list pods: &lt;grant it&gt;<"
+        in _report(bus).index()
+    )
 
 
 def test_metrics_are_passed_through() -> None:

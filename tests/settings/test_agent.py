@@ -1,6 +1,7 @@
 """Defaults, ranges and forms of the agent's settings."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -158,3 +159,21 @@ def test_auto_follows_the_container_runtime(inject: str, docker_runtime: bool, w
     settings = Settings.model_validate({"inject": inject, "docker_runtime": docker_runtime})
 
     assert settings.way.value == way
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({}, "the name of the own node is not known: set NODE_NAME or --node-name"),
+        ({"api_server": "https://10.0.0.1:443"}, "the name of the own node is not known"),
+        ({"node_name": "n1"}, "this is no pod, and no --kubeconfig was given"),
+        ({"node_name": "n1", "api_server": "https://10.0.0.1:443"}, ""),
+        ({"node_name": "n1", "kubeconfig": Path("/etc/k")}, ""),
+    ],
+)
+def test_an_api_server_takes_a_node_name_and_a_way_there(given: dict[str, Any], why: str) -> None:
+    """CF-10: a kubeconfig is used when told to, and no address is guessed."""
+    obstacle = Settings(**given).api_obstacle
+
+    assert obstacle.startswith(why)
+    assert bool(obstacle) == bool(why)

@@ -5,8 +5,9 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from ascend_agent.model.allocation import Allocations, Holder
+from ascend_agent.model.cluster import ApiCounts, ApiPhase, ApiState, ClusterSeen
 from ascend_agent.model.health import NodeView
-from ascend_agent.model.ids import PhyId, ResourceName
+from ascend_agent.model.ids import Millis, PhyId, ResourceName
 from ascend_agent.model.kubelet import (
     InstancePhase,
     InstanceState,
@@ -15,9 +16,11 @@ from ascend_agent.model.kubelet import (
     ServingState,
 )
 from ascend_agent.model.npu import DriverPhase, DriverState, NpuUsage
+from ascend_agent.model.pods import Pods
 from ascend_agent.model.tasks import TaskState
 from ascend_agent.telemetry.families import page
 from ascend_agent.telemetry.measured import Measured, Sent, Served
+from tests.fakes.cluster import node_object
 from tests.fakes.npus import inventory
 from tests.telemetry.test_npu_families import SICK
 
@@ -45,6 +48,12 @@ FULL = Measured(
         )
     },
     served={NAME: Served()},
+    cluster=ClusterSeen(
+        state=ApiState(phase=ApiPhase.READY, since_ms=Millis(0)),
+        node=node_object(),
+        pods=Pods(pods=(), live=True),
+    ),
+    api_counts=ApiCounts(),
 )
 DOCUMENT = Path(__file__).parents[2] / "docs" / "metrics.md"
 

@@ -7,6 +7,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from ascend_agent.model.allocation import Allocations, Holder
+from ascend_agent.model.cluster import ApiCounts, ClusterSeen
 from ascend_agent.model.ids import Millis, PhyId, ResourceName
 from ascend_agent.model.kubelet import (
     AllocateServed,
@@ -17,6 +18,7 @@ from ascend_agent.model.kubelet import (
     ServingState,
 )
 from ascend_agent.model.npu import DriverPhase, DriverState, NpuUsage
+from ascend_agent.model.pods import Pods
 from ascend_agent.model.tasks import TaskState
 from ascend_agent.telemetry.metrics import Metrics
 from tests.fakes.npus import inventory, node_view
@@ -84,11 +86,11 @@ def usage() -> NpuUsage:
 
 
 def test_every_other_fact_reaches_the_page() -> None:
-    metrics = Metrics()
+    metrics = Metrics(dropped_logs=lambda: 5, api_counts=lambda: ApiCounts(patches=3))
     metrics.record_driver(DriverState(phase=DriverPhase.READY, starts=2))
     metrics.record_instance(InstanceState(phase=InstancePhase.HOLDING))
     metrics.record_tasks((TaskState(name="fold-health", running=True, restarts=1),))
-    metrics.record_dropped_logs(5)
+    metrics.record_cluster(ClusterSeen(pods=Pods(pods=(), live=True)))
     holder = Holder(namespace="ml", pod="a", container="b")
     metrics.record_allocations(
         Allocations(known=True, holders=MappingProxyType({PhyId(0): (holder,)}))
@@ -104,6 +106,8 @@ def test_every_other_fact_reaches_the_page() -> None:
     assert found["node_lock_held"] == 1
     assert found['task_restarts_total{task="fold-health"}'] == 1
     assert found["log_lines_dropped_total"] == 5
+    assert found['api_requests_total{kind="patch"}'] == 3
+    assert found['api_view_live{view="pods"}'] == 1
     assert len(of(found, "npu_holder_info")) == 1
     assert len(of(found, "streams")) == 2
 

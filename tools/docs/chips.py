@@ -22,10 +22,18 @@ def _files() -> list[tuple[str, ChipSpec]]:
 def generations() -> str:
     """Return one row a generation: what it is, how it is called, and which ids it is asked by."""
     rows = [
-        (spec.generation, text.partition(": ")[2], code(spec.word), spec.visible_ids.value)
+        (
+            spec.generation,
+            text.partition(": ")[2],
+            code(spec.word),
+            spec.visible_ids.value,
+            code(f"{spec.card.server}-<cores>"),
+            code(spec.card.accelerator or ""),
+        )
         for text, spec in _files()
     ]
-    return table(("generation", "what it is", "device word", "visible ids"), rows)
+    head = ("generation", "what it is", "device word", "visible ids", "servertype", "accelerator")
+    return table(head, rows)
 
 
 def nodes() -> str:
