@@ -9,7 +9,8 @@ server that is away, since that is what scenes wait through.
 import asyncio
 import json
 import ssl
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -134,7 +135,7 @@ class Api:
             if error.code != 404 or not missing_ok:
                 raise
 
-    async def watch(self, path: str, **query: str) -> AsyncIterator[Json]:
+    async def watch(self, path: str, **query: str) -> AsyncGenerator[Json, None]:
         """Yield the events of the collection at *path* until the server ends the stream.
 
         Raises:
@@ -168,10 +169,12 @@ class Api:
             async with asyncio.timeout(limit_s):
                 while True:
                     try:
-                        async for state in self._states(path):
-                            seen[:] = [state]
-                            if holds(state):
-                                return state
+                        # Left to the collector, the stream would outlive the session.
+                        async with aclosing(self._states(path)) as states:
+                            async for state in states:
+                                seen[:] = [state]
+                                if holds(state):
+                                    return state
                     except (aiohttp.ClientError, TimeoutError):
                         await asyncio.sleep(_AWAY_S)
                     except ApiError as error:
@@ -184,7 +187,7 @@ class Api:
                 f"waited {limit_s:g} s in vain at {path}; last seen: {last}"
             ) from None
 
-    async def _states(self, path: str) -> AsyncIterator[Json | None]:
+    async def _states(self, path: str) -> AsyncGenerator[Json | None, None]:
         """Yield the object at *path* as it is and becomes, None where it is not; ends anywhere."""
         collection, _, name = path.rpartition("/")
         only = {"fieldSelector": f"metadata.name={name}"}
@@ -192,8 +195,10 @@ class Api:
         yield next(iter(listed["items"]), None)
         version: str = listed["metadata"]["resourceVersion"]
         try:
-            async for event in self.watch(collection, resourceVersion=version, **only):
-                yield None if event["type"] == "DELETED" else event["object"]
+            watching = self.watch(collection, resourceVersion=version, **only)
+            async with aclosing(watching) as events:
+                async for event in events:
+                    yield None if event["type"] == "DELETED" else event["object"]
         except ApiError as error:
             if error.code != _GONE:
                 raise
