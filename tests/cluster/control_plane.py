@@ -146,6 +146,14 @@ class ControlPlane:
         self.etcd.start()
         await self.until_ready()
 
+    async def revive(self) -> None:
+        """Start what does not run and wait until it is ready; raises as ``start_server``."""
+        for process in (self.etcd, self.server):
+            process.send(signal.SIGCONT)
+            if not process.running:
+                process.start()
+        await self.until_ready()
+
     async def until_ready(self) -> None:
         """Wait until the API server says it is ready, and reads from etcd.
 
@@ -265,6 +273,8 @@ class ControlPlane:
             # For pods/log and exec; Pki.client numbers its certificates, and the admin's is first.
             "kubelet-client-certificate": client / "client-0.crt",
             "kubelet-client-key": client / "client-0.key",
+            # Else an open watch over HTTP/1.1 holds up a graceful end until it is killed.
+            "shutdown-watch-termination-grace-period": "2s",
             "audit-policy-file": self.folder / "audit.json",
             "audit-log-path": self.audit.path,
         }

@@ -26,11 +26,7 @@ async def shared_control_plane() -> AsyncIterator[ControlPlane]:
 @pytest.fixture
 async def control_plane(shared_control_plane: ControlPlane) -> ControlPlane:
     """Return the shared control plane, running, though the test before may have stopped it."""
-    if not shared_control_plane.etcd.running:
-        shared_control_plane.etcd.start()
-    if not shared_control_plane.server.running:
-        shared_control_plane.server.start()
-    await shared_control_plane.until_ready()
+    await shared_control_plane.revive()
     return shared_control_plane
 
 
@@ -47,6 +43,7 @@ async def own_namespace(api: Api, control_plane: ControlPlane) -> AsyncIterator[
     name = f"test-{uuid4().hex[:8]}"
     await make_namespace(api, name, authority=control_plane.authority_pem)
     yield name
+    await control_plane.revive()  # the test may have stopped it
     await clear_namespace(api, name)
 
 

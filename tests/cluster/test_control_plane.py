@@ -2,11 +2,13 @@
 
 import asyncio
 import signal
+from collections.abc import AsyncIterator
 from pathlib import Path
 
+import aiohttp
 import pytest
 
-from tests.cluster.api import Api, ApiError
+from tests.cluster.api import Api, ApiError, Json
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.credentials import BearerToken
 from tools import cluster_assets
@@ -22,6 +24,16 @@ async def user(control_plane: ControlPlane, token: str) -> str:
         review = await bearer.create(REVIEW, {"metadata": {}})
     name: str = review["status"]["userInfo"]["username"]
     return name
+
+
+async def end(watch: AsyncIterator[Json]) -> str:
+    """Return how the stream of a watch ends: by the protocol, or in the middle."""
+    try:
+        async for _ in watch:
+            pass
+    except aiohttp.ClientPayloadError:
+        return "cut"
+    return "ended"
 
 
 async def test_the_server_tells_the_pinned_version(api: Api) -> None:
@@ -77,6 +89,35 @@ async def test_a_server_that_was_restarted_has_its_address_and_its_data(
     assert control_plane.server.pid != first
     async with control_plane.api() as again:
         assert await again.get(f"/api/v1/namespaces/{own_namespace}")
+
+
+@pytest.mark.parametrize(("graceful", "how"), [(True, "ended"), (False, "cut")])
+async def test_a_watch_ends_with_the_server(
+    api: Api, control_plane: ControlPlane, *, graceful: bool, how: str
+) -> None:
+    """An upgrade ends the stream, a crash cuts it: a client has to live with both."""
+    watch = api.watch("/api/v1/namespaces")
+    await anext(watch)
+
+    await control_plane.stop_server(graceful=graceful)
+
+    assert await end(watch) == how
+
+
+async def test_a_version_from_before_a_restart_is_gone(
+    api: Api, control_plane: ControlPlane, own_namespace: str
+) -> None:
+    """What a client resumes from after the server's restart is too old, and 410 says so."""
+    path = f"/api/v1/namespaces/{own_namespace}"
+    version = (await api.get("/api/v1/namespaces"))["metadata"]["resourceVersion"]
+    await api.patch(path, {"metadata": {"labels": {"newer": "yes"}}})
+    await control_plane.restart_server()
+
+    async with control_plane.api() as again:
+        with pytest.raises(ApiError) as gone:
+            await anext(again.watch("/api/v1/namespaces", resourceVersion=version))
+
+    assert gone.value.code == 410
 
 
 async def test_an_etcd_that_was_restarted_has_its_data(
