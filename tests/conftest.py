@@ -1,6 +1,7 @@
 """What holds for every test: limits, virtual time, and the guards nobody has to ask for.
 
-An ordinary async test runs on virtual time and has 2 s of real time; one marked ``peer`` or
+An ordinary async test runs on virtual time. An ordinary test has 2 s of its own: what others on a
+busy machine take from it does not count, but after 30 s it is ended. One marked ``peer`` or
 ``slow`` has 30 s, one of the real control plane, ``cluster``, 120 s; ``peer`` and ``cluster`` have
 real time, since another process knows no other. All have four times as long while coverage is
 measured. A test fails for a task it leaves behind, a call that blocks the loop, an error that only
@@ -9,6 +10,7 @@ needs (fakes, peers) is beside its tests.
 """
 
 import asyncio
+import contextlib
 import gc
 import inspect
 import logging
@@ -18,6 +20,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Generator, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -52,16 +55,42 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             continue
         if item.get_closest_marker("cluster"):
             item.add_marker(pytest.mark.timeout(_CLUSTER_LIMIT_S))
-        elif item.get_closest_marker("peer") or item.get_closest_marker("slow"):
-            item.add_marker(pytest.mark.timeout(_LONG_LIMIT_S))
         else:
             # What a shared fixture builds once (a library, a server) is not the test's own time.
-            item.add_marker(pytest.mark.timeout(_ORDINARY_LIMIT_S, func_only=True))
+            own = not _may_take_long(item)
+            item.add_marker(pytest.mark.timeout(_LONG_LIMIT_S, func_only=own))
+
+
+def _may_take_long(item: pytest.Item) -> bool:
+    """Return whether a test has more than the time of an ordinary one."""
+    return any(map(item.get_closest_marker, ("peer", "cluster", "slow")))
 
 
 def pytest_collection_finish() -> None:
     """Keep the garbage collector from looking at the collected tests over and over."""
     gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Fail an ordinary test that takes long by itself, be it by waiting or by computing."""
+    if _may_take_long(item):
+        return (yield)
+    started_s, lost_s = time.monotonic(), _lost_s()
+    result = yield
+    own_s = time.monotonic() - started_s - max(_lost_s() - lost_s, 0)
+    assert own_s <= _ORDINARY_LIMIT_S, f"took {own_s:.1f} s; an ordinary test has 2"
+    return result
+
+
+def _lost_s() -> float:
+    """Return how long our threads were ready to run and had no core, as the kernel counts."""
+    waited_ns = 0
+    for thread in Path("/proc/self/task").iterdir():
+        # It may have ended by now, and not every kernel counts.
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            waited_ns += int((thread / "schedstat").read_text().split()[1])
+    return waited_ns / 1e9
 
 
 @pytest.hookimpl(wrapper=True)
