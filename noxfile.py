@@ -27,10 +27,15 @@ def install(session: nox.Session, requirements: str) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Ask ruff for every rule but the explained ones, and for the format."""
+    """Ask ruff for every rule but the explained ones, and for the format; and the Dockerfile."""
     install(session, "dev.txt")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
+    session.run("hadolint", "Dockerfile")
+    # Of this one only what BuildKit itself would say: the rest repeats hadolint or is about looks.
+    # The checks left off would ask a registry.
+    only = ("--no-config", "--slow-checks=off", "--ignore=hadolint/*", "--ignore=tally/*")
+    session.run("tally", "lint", *only, "Dockerfile")
 
 
 @nox.session
@@ -98,6 +103,34 @@ def wheel(session: nox.Session) -> None:
     session.log("the wheel's simulated node told of: %s", ", ".join(sorted(events)))
     if not {"registered", "devices"} <= events:
         session.error("the wheel's simulated node never reached its kubelet")
+
+
+@nox.session
+def image(session: nox.Session) -> None:
+    """Build the image with Debian's buildah, twice, and look into it and run it with runc."""
+    install(session, "test.txt")
+    with tempfile.TemporaryDirectory() as folder:
+        session.run("python", "-m", "tools.image", folder)
+        session.env["ASCEND_IMAGE"] = folder
+        session.run("python", "-m", "pytest", "-m", "image", "tests/image", *session.posargs)
+
+
+@nox.session
+def arm64(session: nox.Session) -> None:
+    """Ask the package index for an arm64 wheel, under a pinned hash, of each run-time dependency.
+
+    Fetched for the image's Python and a glibc older than its base's; nothing of it can run here.
+    """
+    install(session, "dev.txt")
+    where = ("--python-platform=aarch64-manylinux_2_28", "--python-version=3.13")
+    with tempfile.TemporaryDirectory() as folder:
+        session.run(
+            *("uv", "pip", "install", "--quiet", *where, "--only-binary=:all:", "--no-deps"),
+            *("--require-hashes", "-r", "requirements/run.txt", "--target", folder),
+        )
+        tags = [path.read_text() for path in Path(folder).glob("*.dist-info/WHEEL")]
+    own = sum("aarch64" in text for text in tags)
+    session.log("%d wheels, of which %d hold arm64 code", len(tags), own)
 
 
 @nox.session

@@ -1,7 +1,8 @@
 """Builds the Dockerfile, twice, and lays out what came of it: ``python -m tools.image OUTDIR``.
 
 No Docker engine and no registry is wanted: Debian's buildah reads the same Dockerfile and runs its
-steps by chroot, on a base image that debootstrap makes from the mirror this machine installs from.
+steps by chroot, on a base image that debootstrap makes from the mirror this machine installs from,
+or on any root file system that ``--base`` names (an unpacked image, say).
 OUTDIR gets ``first`` and ``second``, the two root file systems, each built from nothing, from
 sources of its own times; and ``config.json``, what the image says about itself. What may be in
 them is left to ``tests/image``. Wants root, and Debian's buildah and debootstrap.
@@ -140,14 +141,12 @@ def suite_of_this_machine() -> str:
     return values["VERSION_CODENAME"].strip('"')
 
 
-def build(outdir: Path, cache: Path, environment: Mapping[str, str]) -> None:
-    """Fill *outdir*; *cache* keeps the base between runs."""
-    suite = suite_of_this_machine()
-    make_base(cache / suite, suite)
+def build(outdir: Path, tree: Path, environment: Mapping[str, str]) -> None:
+    """Fill *outdir*; *tree* is the base's root file system."""
     with tempfile.TemporaryDirectory(prefix="image") as temporary:
         folder = Path(temporary)
         buildah = Buildah(folder=folder)
-        base = buildah.import_base(cache / suite)
+        base = buildah.import_base(tree)
         arguments = [f"--build-arg={name}={value}" for name, value in label_arguments().items()]
         arguments += [f"--build-arg=BASE={base}", *pip_secrets(folder, environment)]
         source = ROOT
@@ -166,11 +165,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Build into the directory named."""
     parser = argparse.ArgumentParser(prog="python -m tools.image", description=__doc__)
     parser.add_argument("outdir", type=Path)
+    parser.add_argument("--base", type=Path, metavar="TREE", help="root file system to build on")
     options = parser.parse_args(arguments)
     environment = os.environ  # noqa: TID251 -- pip's settings, and where caches are kept
-    cache = Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     options.outdir.mkdir(parents=True, exist_ok=True)
-    build(options.outdir, cache / "ascend-agent" / "image-base", environment)
+    tree: Path | None = options.base
+    if tree is None:
+        cache = Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        suite = suite_of_this_machine()
+        tree = cache / "ascend-agent" / "image-base" / suite
+        make_base(tree, suite)
+    build(options.outdir, tree, environment)
     return 0
 
 
