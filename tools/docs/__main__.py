@@ -11,11 +11,12 @@ from pathlib import Path
 
 from tools.chart import readme, schema
 from tools.chart.places import README, SCHEMA
-from tools.docs import channels, chips, messages, options
+from tools.docs import channels, chips, doctor, messages, options
 from tools.docs.pages import DOCS, ROOT, block_names, fill
 
 SOURCES: Mapping[str, Callable[[], str]] = {
     "channels": channels.render,
+    "checks": doctor.checks,
     "chart-values": readme.render,
     "chip-generations": chips.generations,
     "chip-nodes": chips.nodes,
