@@ -25,7 +25,11 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-pytest_plugins = ["tests.fake_dcmi.fixtures", "tests.cluster.fixtures"]
+pytest_plugins = [
+    "tests.fake_dcmi.fixtures",
+    "tests.cluster.fixtures",
+    "tests.cluster.node.fixtures",
+]
 
 _SLOWED = 1 if sys.gettrace() is None else 4  # measuring coverage makes everything slower
 _ORDINARY_LIMIT_S = 2 * _SLOWED

@@ -11,12 +11,9 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 _HIERARCHIES = Path("/sys/fs/cgroup")
-_PATIENCE_S = 10.0
-_LOOK_AGAIN_S = 0.02
 
 
 def hierarchies() -> list[Path]:
@@ -44,21 +41,11 @@ def make_groups(name: str) -> None:
 
 
 def remove_groups(name: str) -> None:
-    """Remove the group *name* with all below it.
-
-    Nothing tells when the last process of a group is gone, so it is tried until it works.
-    """
-    deadline = time.monotonic() + _PATIENCE_S
-    for hierarchy in hierarchies():
-        group = hierarchy / name
-        while group.exists():
-            for folder, _, _ in os.walk(group, topdown=False):
-                with contextlib.suppress(OSError):
-                    os.rmdir(folder)  # noqa: PTH106 -- a plain string from walk
-            if time.monotonic() > deadline:
-                break
-            if group.exists():
-                time.sleep(_LOOK_AGAIN_S)  # noqa: TID251 -- as the docstring says
+    """Remove the group *name* with all below it, whose processes have ended, from everywhere."""
+    with contextlib.ExitStack() as each:  # goes on where one can't be removed, and raises then
+        for hierarchy in hierarchies():
+            for folder, _, _ in os.walk(hierarchy / name):
+                each.callback(Path(folder).rmdir)  # the last one first, so from the inside out
 
 
 def _stay(*_: object) -> None:
@@ -71,10 +58,11 @@ def main(home: str, group: str, *command: str) -> int:
         signal.signal(number, _stay)
     try:
         make_groups(group)
+        # When it has ended, so has every process of the namespace whose first one it started.
         return subprocess.run(command, check=False).returncode
     finally:
-        remove_groups(group)
         shutil.rmtree(home, ignore_errors=True)
+        remove_groups(group)
 
 
 if __name__ == "__main__":

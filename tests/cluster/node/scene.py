@@ -24,6 +24,7 @@ from tests.cluster.node.pods import (
     pod,
     read_log,
 )
+from tests.cluster.programs import program
 from tests.cluster.waiting import eventually
 
 NPUS = 8
@@ -139,6 +140,8 @@ class Scene:
         """Run an agent on this node until the block ends."""
         home = self.node.home
         command = [
+            # With a run that is killed the agent ends too: it is in no namespace of the node's.
+            str(program("setpriv")), "--pdeathsig", "KILL", "--",
             sys.executable, "-m", "ascend_agent", "run", *driver,
             "--kubelet-dir", str(home.kubelet), "--device-plugin-dir", str(home.plugins),
             "--host-root", str(home.root), "--cdi-dir", str(home.cdi),

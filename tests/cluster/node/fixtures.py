@@ -1,4 +1,7 @@
-"""One node of real programs for all scenes; each scene has pods and agents of its own."""
+"""One node of real programs for all scenes; each scene has pods and agents of its own.
+
+A plugin, as ``tests/cluster/fixtures.py`` is, for scenes that lie in several folders.
+"""
 
 from collections.abc import AsyncIterator, Generator, Iterator
 
