@@ -7,6 +7,7 @@ nothing (IM-4, IM-5).
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from ascend_agent.doctor.answers import ClusterFacts, OwnNode
 from ascend_agent.doctor.check import Check
 from ascend_agent.doctor.findings import Finding, fail, ok, skipped, warn
 from ascend_agent.doctor.place import Place
@@ -19,6 +20,8 @@ _PROGRAMS: Final = (
     "/usr/bin/ascend-docker-runtime",
 )
 _DEFAULT_DIRS: Final = ("/etc/cdi", "/var/run/cdi")
+_WITH_CDI: Final = ("containerd://2.", "containerd://v2.")
+_WITHOUT_CDI: Final = "v1.28."
 _WHAT: Final = "container runtime"
 _UNSEEN: Final = (
     "no configuration of containerd, Docker or CRI-O can be seen from here: run the doctor on the "
@@ -27,14 +30,25 @@ _UNSEEN: Final = (
 
 
 async def _look(place: Place) -> tuple[Finding, ...]:
+    node = await _own_node(place)
     files = await place.off_loop(lambda: find_configs(place.on_host))
     installed = await place.off_loop(
         lambda: any(place.on_host(path).exists() for path in _PROGRAMS)
     )
-    return tuple(judge(place.settings, files, installed=installed))
+    return tuple(judge(place.settings, files, installed=installed, node=node))
 
 
-def judge(settings: Settings, files: Sequence[ConfigFile], *, installed: bool) -> Iterator[Finding]:
+async def _own_node(place: Place) -> OwnNode:
+    """Return the own Node, which tells versions that no file does; an empty one if unknown."""
+    answer = await place.cluster()
+    if isinstance(answer, ClusterFacts) and isinstance(answer.node, OwnNode):
+        return answer.node
+    return OwnNode()
+
+
+def judge(
+    settings: Settings, files: Sequence[ConfigFile], *, installed: bool, node: OwnNode
+) -> Iterator[Finding]:
     """Yield what the way in has to say about the runtimes' configuration."""
     for file in files:
         if file.trouble:
@@ -48,7 +62,7 @@ def judge(settings: Settings, files: Sequence[ConfigFile], *, installed: bool) -
         case InjectionWay.RUNTIME:
             yield _judge_wiring(settings, readable, installed=installed)
         case InjectionWay.CDI if readable:
-            yield from (_judge_cdi(settings, file) for file in readable)
+            yield from (_judge_cdi(settings, file, runtime=node.runtime) for file in readable)
         case _ if not readable:
             yield skipped(_WHAT, _UNSEEN)
         case _:
@@ -56,6 +70,13 @@ def judge(settings: Settings, files: Sequence[ConfigFile], *, installed: bool) -
     for file in readable:
         if file.config.ascend_by_default:
             yield _by_default(file)
+    if settings.way is InjectionWay.CDI and node.kubelet.startswith(_WITHOUT_CDI):
+        yield warn(
+            "kubelet may ignore cdi",
+            f"kubelet {node.kubelet}: the feature gate DevicePluginCDIDevices is off by default "
+            "before 1.29",
+            remedy="switch the gate on, or take --inject devices",
+        )
 
 
 def _judge_wiring(settings: Settings, files: Sequence[ConfigFile], *, installed: bool) -> Finding:
@@ -81,7 +102,7 @@ def _judge_wiring(settings: Settings, files: Sequence[ConfigFile], *, installed:
     )
 
 
-def _judge_cdi(settings: Settings, file: ConfigFile) -> Finding:
+def _judge_cdi(settings: Settings, file: ConfigFile, *, runtime: str) -> Finding:
     config = file.config
     dirs = config.cdi_dirs or _DEFAULT_DIRS
     if config.cdi is False:
@@ -96,7 +117,7 @@ def _judge_cdi(settings: Settings, file: ConfigFile) -> Finding:
             f"{file.path} reads {', '.join(dirs)}, and --cdi-dir is {settings.cdi_dir}",
             remedy="let --cdi-dir be one of these, or add it to cdi_spec_dirs",
         )
-    if config.cdi is None:
+    if config.cdi is None and not runtime.startswith(_WITH_CDI):
         return warn(
             "cdi may be off",
             f"{file.path} does not say; before containerd 2.0 and Docker 28 it is off by default",

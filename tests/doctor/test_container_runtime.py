@@ -1,12 +1,14 @@
 """Whether the container runtime does what the way in needs (IM-4, IM-5)."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 
+from ascend_agent.doctor.answers import OwnNode
 from ascend_agent.doctor.container_runtime import CHECK
 from ascend_agent.doctor.findings import Verdict
-from tests.doctor.scene import found, place, put
+from tests.doctor.scene import FACTS, found, place, put
 
 CRI = 'plugins."io.containerd.grpc.v1.cri"'
 WIRED = f'[{CRI}.containerd.runtimes.ascend.options]\nBinaryName = "/x/ascend-docker-runtime"\n'
@@ -70,3 +72,42 @@ async def test_what_is_missing_is_said(tmp_path: Path, *, installed: bool) -> No
     (finding,) = await CHECK.look(place(tmp_path, settings={"inject": "runtime"}))
 
     assert ("not wired in" in finding.detail) is installed
+
+
+@pytest.mark.parametrize(
+    ("runtime", "verdict"),
+    [
+        ("containerd://2.3.7", Verdict.OK),
+        ("containerd://1.7.24", Verdict.WARN),
+        ("", Verdict.WARN),
+    ],
+)
+async def test_a_version_tells_what_an_older_file_does_not(
+    tmp_path: Path, runtime: str, verdict: Verdict
+) -> None:
+    """Since containerd 2 CDI is on by default, also with a file in the form of containerd 1."""
+    put(tmp_path / "etc/containerd/config.toml", NOT_SAID)
+    cluster = dataclasses.replace(FACTS, node=OwnNode(runtime=runtime))
+    where = place(tmp_path, cluster=cluster, settings={"inject": "cdi", "cdi_dir": "/var/run/cdi"})
+
+    assert [one for one, _ in await found(CHECK, where)] == [verdict]
+
+
+@pytest.mark.parametrize(("kubelet", "count"), [("v1.28.15", 1), ("v1.29.0", 0)])
+async def test_a_kubelet_that_is_too_old_for_cdi_is_told(
+    tmp_path: Path, kubelet: str, count: int
+) -> None:
+    cluster = dataclasses.replace(FACTS, node=OwnNode(kubelet=kubelet))
+    where = place(tmp_path, cluster=cluster, settings={"inject": "cdi"})
+
+    whats = [what for _, what in await found(CHECK, where)]
+
+    assert whats.count("kubelet may ignore cdi") == count
+
+
+async def test_a_node_that_can_not_be_read_tells_no_version(tmp_path: Path) -> None:
+    put(tmp_path / "etc/containerd/config.toml", NOT_SAID)
+    cluster = dataclasses.replace(FACTS, node="forbidden")
+    where = place(tmp_path, cluster=cluster, settings={"inject": "cdi", "cdi_dir": "/var/run/cdi"})
+
+    assert [what for _, what in await found(CHECK, where)] == ["cdi may be off"]
