@@ -203,6 +203,7 @@ def test_another_scenario_is_another_pod(helm: Path) -> None:
     [
         ("default", "feature.node.kubernetes.io/pci-1200_19e5.present=true"),
         ("default", "ascend-agent doctor"),
+        ("default", "/api/v1/namespaces/kube-system/pods/POD:9395/proxy/readyz"),
         ("replaces-hami", "Nodes are chosen by ascend=on"),
         ("simulated", "The NPUs are simulated"),
         ("tuned", "your affinity"),

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ascend_agent.cli.options import OPTIONS, Command
+from ascend_agent.doctor.rules import required
 from ascend_agent.settings import InjectionWay, Settings
 from tests.chart.objects import SETS, golden, understood, values_of
 from tools.chart.places import value_name
@@ -255,25 +256,32 @@ def test_every_object_says_whose_it_is(name: str) -> None:
         assert each["metadata"].get("namespace") == namespace
 
 
-@pytest.mark.parametrize(
-    ("name", "node_verbs"),
-    [
-        ("default", ["list", "watch", "patch"]),
-        ("read-only-api", ["list", "watch"]),
-    ],
-)
-def test_only_these_rules_are_granted(name: str, node_verbs: list[str]) -> None:
+@pytest.mark.parametrize("name", sorted(set(SETS) - {"no-api"}))
+def test_only_the_rules_that_the_agent_needs_are_granted(name: str, tmp_path: Path) -> None:
+    """The doctor asks the API server for these very rules."""
     rendered = golden(name)
     (role,), (binding,) = rendered.of("ClusterRole"), rendered.of("ClusterRoleBinding")
-
-    assert role["rules"] == [
-        {"apiGroups": [""], "resources": ["nodes"], "verbs": node_verbs},
-        {"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"]},
+    _, settings = understood(rendered, tmp_path)
+    granted = [
+        f"{verb} {resource}"
+        for rule in role["rules"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
     ]
+
+    assert sorted(granted) == sorted(rule.text for rule in required(settings))
+    assert all(rule["apiGroups"] == [""] for rule in role["rules"])
     assert binding["roleRef"]["name"] == role["metadata"]["name"]
     (subject,) = binding["subjects"]
     assert subject["name"] == rendered.pod["serviceAccountName"]
     assert not rendered.of("Role")
+
+
+def test_who_writes_nothing_may_write_nothing() -> None:
+    (role,) = golden("read-only-api").of("ClusterRole")
+
+    verbs = {verb for rule in role["rules"] for verb in rule["verbs"]}
+    assert verbs == {"list", "watch"}
 
 
 def test_without_an_api_server_there_is_nothing_to_reach_it_with(tmp_path: Path) -> None:
