@@ -7,6 +7,7 @@ import platform
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,11 +24,19 @@ def percentile(values: Sequence[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
 
 
-def arguments(description: str, *, times: int) -> argparse.Namespace:
-    """Parse what every benchmark takes: --json and --times."""
+def arguments(
+    description: str, *, times: int, choices: Mapping[str, Sequence[str]] = MappingProxyType({})
+) -> argparse.Namespace:
+    """Parse what every benchmark takes, --json and --times, and *choices*, each with its default.
+
+    The values of a choice come with the default first.
+    """
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--times", type=int, default=times, help=f"repetitions, {times} by default")
+    for name, values in choices.items():
+        text = f"{values[0]} by default"
+        parser.add_argument(f"--{name}", choices=values, default=values[0], help=text)
     return parser.parse_args()
 
 

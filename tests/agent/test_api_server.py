@@ -100,6 +100,8 @@ async def test_labels_appear_and_what_others_change_is_put_right(fake_dcmi: Path
         assert 'ascend_agent_api_requests_total{kind="patch"} 2.0' in metrics
         assert 'ascend_agent_api_view_live{view="node"} 1.0' in metrics
         assert "secret-of-the-agent" not in json.dumps(agent.lines)
+        phrases = [line["msg"] for line in agent.lines]
+        assert phrases.index("registered with the kubelet") < phrases.index("api server is used")
 
 
 async def test_nothing_is_written_for_faults_restarts_of_the_kubelet_or_a_new_agent(
