@@ -12,6 +12,9 @@ from ascend_agent.doctor.findings import Finding, fail, ok, warn
 from ascend_agent.doctor.place import Place
 from ascend_agent.settings import Settings
 
+_OF_THE_DOCTOR: Final = ("log_level", "log_style")
+"""Settings whose defaults are others for a command that people look at."""
+
 
 async def _look(place: Place) -> tuple[Finding, ...]:
     return tuple(await place.off_loop(lambda: list(judge(place))))
@@ -42,7 +45,9 @@ def effective(settings: Settings, origins: Mapping[str, str]) -> Mapping[str, Ma
 
     That is a flag or a variable, "default", or "derived": from this node or another setting.
     """
-    values, defaults = settings.model_dump(mode="json"), Settings().model_dump(mode="json")
+    defaults = Settings().model_dump(mode="json")
+    ours = {name: defaults[name] for name in _OF_THE_DOCTOR if name not in origins}
+    values = settings.model_dump(mode="json") | ours
     return {
         name: {
             "value": value,

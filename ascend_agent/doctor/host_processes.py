@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from ascend_agent.doctor.check import Check
-from ascend_agent.doctor.findings import Finding, ok, warn
+from ascend_agent.doctor.findings import Finding, ok, skipped, warn
 from ascend_agent.doctor.place import Place
 
 _KERNEL_THREADS: Final = "kthreadd"
@@ -16,13 +16,21 @@ _KERNEL_THREADS: Final = "kthreadd"
 
 
 async def _look(place: Place) -> tuple[Finding, ...]:
-    return await place.off_loop(lambda: (judge(_name(place.proc, 1), _name(place.proc, 2)),))
+    first, second = await place.off_loop(lambda: (_name(place.proc, 1), _name(place.proc, 2)))
+    return (judge(first, second, needed=place.settings.refuse_held),)
 
 
-def judge(first: str, second: str) -> Finding:
+def sees_host(proc: Path) -> bool:
+    """Return whether the process ids in *proc* are the host's; asks a file system."""
+    return _name(proc, 2) == _KERNEL_THREADS
+
+
+def judge(first: str, second: str, *, needed: bool) -> Finding:
     """Return the finding for the names of processes 1 and 2."""
     if second == _KERNEL_THREADS:
         return ok("host processes seen", f"process 1 is {first}")
+    if not needed:
+        return skipped("host processes", "hidden, and not needed: --refuse-held is off")
     return warn(
         "host processes hidden",
         f"process 1 is {first or 'hidden'}, process 2 {second or 'hidden'}: this is a container's "
@@ -44,7 +52,8 @@ CHECK: Final = Check(
     asks="Can the host's processes be seen?",
     advice=(
         "Hidden: the pod needs hostPID: true; else the agent gives out NPUs without knowing "
-        "whether a process of another pod still holds them."
+        "whether a process of another pod still holds them.\n"
+        "Where nobody wants to know, --refuse-held=false says so."
     ),
     look=_look,
 )

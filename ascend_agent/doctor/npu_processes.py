@@ -8,6 +8,7 @@ from typing import Final
 from ascend_agent.doctor.answers import DriverTrouble
 from ascend_agent.doctor.check import Check
 from ascend_agent.doctor.findings import Finding, ok, skipped, warn
+from ascend_agent.doctor.host_processes import sees_host
 from ascend_agent.doctor.place import Place
 from ascend_agent.doctor.survey import Survey
 from ascend_agent.host.processes import ProcOwners
@@ -26,6 +27,8 @@ async def _look(place: Place) -> tuple[Finding, ...]:
     held = _held(answer)
     if held is None:
         return (skipped(_WHAT, "no chip of this node tells which processes it runs"),)
+    if not await place.off_loop(lambda: sees_host(place.proc)):
+        return (skipped(_WHAT, "the host's processes are hidden, see the check host-processes"),)
     owners = ProcOwners(proc=place.proc, deadline_s=place.deadline_s)
     pods = await owners.pod_of(sorted({pid for pid, _ in held}))
     strangers = [f"NPU {npu}: pid {pid}" for pid, npu in held if pid in pods and pods[pid] is None]

@@ -57,3 +57,12 @@ def test_every_setting_has_a_value_and_an_origin() -> None:
     assert table["shares"] == {"value": 4, "origin": "--shares"}
     assert table["kubelet_socket"] == {"value": "/p/kubelet.sock", "origin": "derived"}
     assert table["failed_rounds"]["origin"] == "default"
+
+
+def test_what_the_doctor_sets_for_itself_is_not_shown_as_the_agents() -> None:
+    """It logs less than the agent does, for those who look at its findings."""
+    settings = Settings.model_validate({"log_level": "critical"})
+
+    assert effective(settings, {})["log_level"] == {"value": "info", "origin": "default"}
+    given = effective(settings, {"log_level": "--log-level"})
+    assert given["log_level"] == {"value": "critical", "origin": "--log-level"}

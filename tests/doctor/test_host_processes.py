@@ -21,3 +21,9 @@ async def test_a_containers_own_list_is_told_with_the_setting_to_change(tmp_path
 
     assert finding.verdict is Verdict.WARN
     assert "hostPID" in finding.remedy
+
+
+async def test_who_does_not_need_them_is_not_bothered(tmp_path: Path) -> None:
+    where = place(tmp_path, settings={"refuse_held": False})
+
+    assert (await the_one(CHECK, where)).verdict is Verdict.SKIPPED

@@ -10,6 +10,7 @@ POD = "0::/kubepods.slice/kubepods-pod11111111_2222_3333_4444_555555555555.slice
 
 
 def processes(root: Path) -> None:
+    put(root / "proc/2/comm", "kthreadd\n")
     put(root / "proc/self/cgroup", "0::/user.slice\n")
     put(root / "proc/40/cgroup", POD)
     put(root / "proc/50/cgroup", "0::/user.slice/session-1.scope\n")
@@ -33,6 +34,7 @@ async def test_processes_of_pods_and_those_that_ended_are_fine(tmp_path: Path) -
 
 
 async def test_a_crowd_is_not_listed_whole(tmp_path: Path) -> None:
+    put(tmp_path / "proc/2/comm", "kthreadd\n")
     put(tmp_path / "proc/self/cgroup", "")
     for pid in range(100, 120):
         put(tmp_path / f"proc/{pid}/cgroup", "0::/user.slice\n")
@@ -54,3 +56,10 @@ async def test_neither_without_a_driver_nor_with_a_simulated_one(tmp_path: Path)
 
     assert (await the_one(CHECK, simulated)).verdict is Verdict.SKIPPED
     assert (await the_one(CHECK, place(tmp_path))).verdict is Verdict.SKIPPED
+
+
+async def test_without_the_hosts_processes_nobody_is_called_a_pod(tmp_path: Path) -> None:
+    """The driver's ids mean nothing in a container's own list, where all would seem to be gone."""
+    answer = survey(npu(0, processes=(process(50),)))
+
+    assert (await the_one(CHECK, place(tmp_path, driver=answer))).verdict is Verdict.SKIPPED
