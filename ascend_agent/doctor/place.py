@@ -58,5 +58,5 @@ class Place:
         return LocalHostFiles(root=self.settings.host_root, deadline_s=self.deadline_s)
 
     def on_host(self, path: str) -> Path:
-        """Return where this process sees *path* of the host."""
-        return self.settings.host_root / path.lstrip("/")
+        """Return where this process sees *path* of the host; asks a file system for its links."""
+        return Path(self.host_files.locate(path))

@@ -58,6 +58,29 @@ class LocalHostFiles:
         self._note(refused=", ".join(refused))
         return mounts
 
+    def locate(self, path: str) -> str:
+        """Return where we see *path*, with links followed as the host follows them; may block.
+
+        An absolute link of the host starts at the host's root, which is not ours in a container.
+        """
+        if not self._root:
+            return path
+        found, todo, links = "", path.split("/")[::-1], 0
+        while todo:
+            part = todo.pop()
+            if part == "..":
+                found = posixpath.dirname(found).rstrip("/")
+            elif part not in {"", "."}:
+                step = f"{found}/{part}"
+                target = _link(self._root + step) if links < _LINKS else None
+                if target is None:
+                    found = step
+                else:
+                    links += 1
+                    found = "" if target.startswith("/") else found
+                    todo += target.split("/")[::-1]
+        return self._root + (found or "/")
+
     async def _ask(self, question: Callable[[], T], *, about: str) -> T:
         try:
             return await self._threads.run(question, deadline_s=self._deadline_s)
@@ -79,45 +102,22 @@ class LocalHostFiles:
 
     def _existing(self, paths: Sequence[str]) -> frozenset[str]:
         # Where Path.exists raises, for what we may not look at, os.path says that it is absent.
-        return frozenset(path for path in paths if os.path.exists(self._locate(path)))  # noqa: PTH110 -- as said
+        return frozenset(path for path in paths if os.path.exists(self.locate(path)))  # noqa: PTH110 -- as said
 
     def _list(self, path: str) -> tuple[str, ...]:
         try:
-            names = os.listdir(self._locate(path))  # noqa: PTH208 -- names, not paths of ours
+            names = os.listdir(self.locate(path))  # noqa: PTH208 -- names, not paths of ours
         except OSError:
             return ()  # absent or no directory: there is nothing in it to hand in
         paths = (posixpath.join(path, name) for name in sorted(names))
-        return tuple(each for each in paths if not os.path.isdir(self._locate(each)))  # noqa: PTH112 -- as above
+        return tuple(each for each in paths if not os.path.isdir(self.locate(each)))  # noqa: PTH112 -- as above
 
     def _read_base_list(self) -> str:
-        with open(self._locate(_BASE_LIST), "rb") as file:  # noqa: PTH123 -- a located string
+        with open(self.locate(_BASE_LIST), "rb") as file:  # noqa: PTH123 -- a located string
             data = file.read(_LIST_BYTES + 1)
         if len(data) > _LIST_BYTES:
             raise OSError(errno.EFBIG, f"longer than {_LIST_BYTES} bytes")
         return data.decode(errors="replace")
-
-    def _locate(self, path: str) -> str:
-        """Return where we see *path*, with links followed as the host follows them.
-
-        An absolute link of the host starts at the host's root, which is not ours in a container.
-        """
-        if not self._root:
-            return path
-        found, todo, links = "", path.split("/")[::-1], 0
-        while todo:
-            part = todo.pop()
-            if part == "..":
-                found = posixpath.dirname(found).rstrip("/")
-            elif part not in {"", "."}:
-                step = f"{found}/{part}"
-                target = _link(self._root + step) if links < _LINKS else None
-                if target is None:
-                    found = step
-                else:
-                    links += 1
-                    found = "" if target.startswith("/") else found
-                    todo += target.split("/")[::-1]
-        return self._root + (found or "/")
 
 
 def _link(path: str) -> str | None:

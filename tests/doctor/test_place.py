@@ -21,3 +21,13 @@ async def test_a_file_system_that_hangs_costs_the_deadline_alone(tmp_path: Path)
 
 def test_a_path_of_the_host_lies_below_its_root(tmp_path: Path) -> None:
     assert place(tmp_path).on_host("/etc/docker") == tmp_path / "etc/docker"
+
+
+def test_a_link_of_the_host_is_followed_as_the_host_does(tmp_path: Path) -> None:
+    """Distributions link their runtime's configuration; in a pod it would lead to our own root."""
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc/containerd").symlink_to("/opt/containerd")
+
+    assert place(tmp_path).on_host("/etc/containerd/config.toml") == (
+        tmp_path / "opt/containerd/config.toml"
+    )
