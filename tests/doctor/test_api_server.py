@@ -65,7 +65,16 @@ def test_a_version_nobody_tried_is_a_warning(version: str, verdicts: list[Verdic
     assert [one.verdict for one in findings] == verdicts
 
 
-@pytest.mark.parametrize(("left_s", "count"), [(None, 1), (3600.0, 1), (299.0, 2), (-5.0, 2)])
+@pytest.mark.parametrize(
+    ("left_s", "verdict"),
+    [
+        (None, Verdict.OK),
+        (3600.0, Verdict.OK),
+        (300.0, Verdict.OK),
+        (299.0, Verdict.WARN),
+        (-5.0, Verdict.WARN),
+    ],
+)
 def test_a_token_that_nobody_renewed_is_a_warning(left_s: float | None, verdict: Verdict) -> None:
     findings = judge_server(dataclasses.replace(FACTS, token_left_s=left_s))
 
