@@ -15,6 +15,13 @@ steps:
 """
 
 
+async def test_the_node_offers_its_npus_while_an_agent_serves(scene: Scene) -> None:
+    """They stay in its capacity for a while; allocatable falls with the stream."""
+    async with scene.agent():
+        await scene.offers(NPUS)
+    await scene.offers(0)
+
+
 async def test_a_fault_lowers_allocatable_and_recovery_raises_it(
     scene: Scene, tmp_path: Path
 ) -> None:
