@@ -7,8 +7,9 @@ refusal becomes an error for the pod.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from ascend_agent.bus import Bus
@@ -102,12 +103,24 @@ class Allocate:
     ) -> tuple[tuple[PluginDeviceId, ...], ...]:
         """Return the ids the kubelet should take, one tuple a container; empty: no wish."""
         world = self._world()
-        return tuple(self._offers.dialect.prefer(request, world) for request in requests)
+        lately = self._held.lately() if self._held else frozenset()
+        return tuple(
+            self._offers.dialect.prefer(self._avoid(request, lately), world) for request in requests
+        )
 
     async def check(self, devices: Sequence[PluginDeviceId]) -> None:
         """Raise AllocationError where one of *devices* is unknown or unhealthy (KL-10)."""
         request = AllocationRequest(resource=self._offers.resource, devices=tuple(devices))
         self._assign(request, self._world())
+
+    def _avoid(self, request: PreferenceRequest, npus: Iterable[PhyId]) -> PreferenceRequest:
+        """Return *request* without these whole NPUs, as far as others are left to choose from."""
+        names = {name for npu in npus for name in self._names(npu)} - {*request.must_include}
+        others = tuple(device for device in request.available if device not in names)
+        return replace(request, available=others) if len(others) >= request.size else request
+
+    def _names(self, npu: PhyId) -> tuple[PluginDeviceId, ...]:
+        return format_device_names(word=self._offers.word, phy=npu, shares=self._offers.shares)
 
     async def _grant(self, request: AllocationRequest, unchecked: list[PhyId]) -> ContainerGrant:
         world = self._world()
@@ -144,7 +157,7 @@ class Allocate:
 
     def _refuse(self, held: Held) -> Refused:
         """Return why an NPU that the kubelet offers is not free."""
-        (device,) = format_device_names(word=self._offers.word, phy=held.npu, shares=1)
+        (device,) = self._names(held.npu)
         return Refused(
             reason=RefusalReason.HELD_DEVICE,
             detail=f"{device} is not free, though the kubelet takes it to be: process {held.pid} "

@@ -40,6 +40,10 @@ _LEAVE_ALONE_S = 600.0
 """How long an NPU that did not answer in time is not asked: a question that hangs takes its card
 out of service, and may do so each time."""
 
+_AVOID_S = 600.0
+"""How long an NPU that was found held is not recommended: the kubelet would offer it to one pod
+after the other, and each would fail."""
+
 _SLOW = f"the driver did not answer within {_LOOK_S:g} s"
 
 _NOT_TOLD = "the driver tells no processes for this chip (-8255)"
@@ -74,6 +78,7 @@ class HeldNpus:
         self._owners = owners
         self._driver = driver
         self._not_before: dict[PhyId, float] = {}
+        self._found_at: dict[PhyId, float] = {}
         self._troubles: dict[PhyId, str] = {}
         self._owners_trouble = ""
 
@@ -95,7 +100,20 @@ class HeldNpus:
             lists = {npu.phy: lists[npu.phy] for npu in again} | await self._read(again)
             newer = await self._owned(lists)
             held = held if newer is None else newer
+        self._remember(npus, held or {})
         return Holdings(held=tuple((held or {}).values()), unknown=tuple(sorted(unknown)))
+
+    def lately(self) -> frozenset[PhyId]:
+        """Return the NPUs that were held when they were last looked at, not long ago."""
+        since = asyncio.get_running_loop().time() - _AVOID_S
+        return frozenset(phy for phy, found in self._found_at.items() if found > since)
+
+    def _remember(self, npus: Sequence[Npu], held: Mapping[PhyId, Held]) -> None:
+        for npu in npus:
+            if npu.phy in held:
+                self._found_at[npu.phy] = asyncio.get_running_loop().time()
+            else:
+                self._found_at.pop(npu.phy, None)
 
     async def _owned(self, lists: Mapping[PhyId, Processes]) -> dict[PhyId, Held] | None:
         """Return the NPUs that live processes of pods hold, None where that can't be found out."""

@@ -413,3 +413,28 @@ async def test_a_kubelet_that_hangs_up_leaves_no_question_behind() -> None:
     await asyncio.sleep(2)
 
     assert usage.asked == asked == {3: 3}
+
+
+async def test_a_held_npu_is_not_recommended_again_while_there_are_others() -> None:
+    """The kubelet would offer it to one pod after the other, and each would fail for good."""
+    allocate = _allocate(Bus([]), view=node_view(4), held=_held(FakeUsage({0: [4711]})))
+    ids = tuple(PluginDeviceId(f"Ascend910-{phy}") for phy in range(4))
+
+    async def preferred(
+        *available: PluginDeviceId, must: tuple[PluginDeviceId, ...] = (), size: int = 1
+    ) -> set[str]:
+        request = PreferenceRequest(
+            resource=RESOURCE, available=available, must_include=must, size=size
+        )
+        (chosen,) = await allocate.prefer([request])
+        return set(chosen)
+
+    assert await preferred(*ids, size=4) == set(ids)
+    assert await preferred(ids[0], ids[1]) == {ids[0]}
+    with pytest.raises(AllocationError, match="Ascend910-0 is not free"):
+        await allocate.allocate([_asks("Ascend910-0")])
+
+    assert await preferred(ids[0], ids[1]) == {ids[1]}
+    assert await preferred(*ids, size=3) == set(ids[1:])
+    assert await preferred(*ids, size=4) == set(ids)  # no way around it
+    assert ids[0] in await preferred(*ids, must=(ids[0],), size=2)

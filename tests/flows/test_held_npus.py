@@ -234,3 +234,21 @@ async def test_owners_that_can_not_be_read_are_told_once(caplog: pytest.LogCaptu
         "process owners not readable",
         "process owners readable again",
     ]
+
+
+async def test_what_was_found_held_is_known_until_it_was_seen_free_or_ten_minutes_passed() -> None:
+    usage = FakeUsage({2: [4711], 3: [4711]})
+    held = _held(usage, FakeOwners({4711: POD}))
+    assert held.lately() == frozenset()
+
+    await held.find(_npus(1, 2, 3))
+    assert held.lately() == {2, 3}
+
+    usage.holding = {3: [4711]}
+    await held.find(_npus(2))
+    assert held.lately() == {3}
+
+    await asyncio.sleep(590)
+    assert held.lately() == {3}
+    await asyncio.sleep(20)
+    assert held.lately() == frozenset()
