@@ -1,6 +1,5 @@
 """How the findings look, and the whole command on a healthy and on a broken node."""
 
-import asyncio
 import io
 import json
 import os
@@ -21,8 +20,9 @@ from ascend_agent.doctor.checks import CHECKS
 from ascend_agent.doctor.findings import Examined, Verdict, fail, ok, skipped, warn
 from ascend_agent.settings import Settings
 from tests.agent.scene import Node, node
-from tests.cli.programs import PROGRAM, clean_environment, run_program
+from tests.cli.programs import run_program
 from tests.doctor.scene import as_nobody
+from tests.doctor.told import consult
 from tests.fake_dcmi.control import FakeHost
 
 REPORT = DoctorReport(
@@ -94,33 +94,6 @@ def test_the_verdict_is_the_worst() -> None:
 
 
 # --- the whole command, in a process of its own ----------------------------------------------
-
-
-class Told:
-    """What one run of the doctor said, as JSON, and its exit code."""
-
-    def __init__(self, code: int, out: bytes, err: bytes) -> None:
-        self.code = code
-        self.err = err.decode()
-        self.found = json.loads(out)
-
-    def verdicts(self, check: str) -> set[str]:
-        return {one["verdict"] for one in self.found["findings"] if one["check"] == check}
-
-    def what(self, verdict: str) -> dict[str, str]:
-        return {
-            one["check"]: one["what"] for one in self.found["findings"] if one["verdict"] == verdict
-        }
-
-
-async def consult(*options: str, **environment: str) -> Told:
-    process = await asyncio.create_subprocess_exec(
-        *PROGRAM, "doctor", "--json", *options,
-        env=clean_environment(**environment),
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
-    out, err = await process.communicate()
-    return Told(process.returncode or 0, out, err)
 
 
 @asynccontextmanager
