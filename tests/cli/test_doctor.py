@@ -210,6 +210,7 @@ def _home() -> Iterator[Path]:
         yield Path(home)
 
 
+@pytest.mark.peer
 def test_wrong_options_end_with_2_like_those_of_other_commands() -> None:
     done = run_program("doctor", "--check-deadline=soon", "--for=3")
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
+from ascend_agent.cluster.lean import load_library
 from ascend_agent.doctor.answers import ClusterFacts, ClusterOff, ClusterTrouble, OwnNode
 from ascend_agent.doctor.ask_cluster import ahead_s, ask_cluster, token_left_s
 from ascend_agent.settings import Settings
@@ -53,6 +54,12 @@ class Cluster:
         asked = (await request.json())["spec"]["resourceAttributes"]
         allowed = f"{asked['verb']} {asked['resource']}" not in self.denied
         return web.json_response({"status": {"allowed": allowed}}, status=201)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _imported() -> None:
+    """Import the client before any test's time counts."""
+    load_library(kubeconfig=True)
 
 
 @pytest.fixture(name="cluster")
@@ -105,6 +112,36 @@ async def test_each_rule_is_asked_for_by_itself(cluster: Cluster) -> None:
 
 async def test_a_rule_that_is_not_needed_is_not_asked_for(cluster: Cluster) -> None:
     assert "patch nodes" not in (await facts(cluster, node_labels=False)).allowed
+
+
+async def test_a_patch_is_asked_for_on_the_own_node_alone(cluster: Cluster) -> None:
+    """A rule may be granted for one name only; the others have no name to ask for."""
+    await facts(cluster)
+
+    asked = [
+        body["spec"]["resourceAttributes"]
+        for body in cluster.server.bodies
+        if isinstance(body, dict)
+    ]
+    assert {one["verb"]: one.get("name") for one in asked if one["resource"] == "nodes"} == {
+        "list": None,
+        "watch": None,
+        "patch": "n1",
+    }
+
+
+async def test_a_kubeconfig_is_used_when_told_to(cluster: Cluster, tmp_path: Path) -> None:
+    """Never because it lies around (CF-10)."""
+    path = tmp_path / "kubeconfig"
+    path.write_text(
+        "{apiVersion: v1, kind: Config, current-context: c, users: [{name: u, user: {token: t}}],"
+        " contexts: [{name: c, context: {cluster: k, user: u}}],"
+        f" clusters: [{{name: k, cluster: {{server: '{cluster.server.url}'}}}}]}}"
+    )
+
+    found = await facts(cluster, kubeconfig=path, api_server=None)
+
+    assert found.credentials == f"kubeconfig {path}"
 
 
 async def test_a_server_that_does_not_review_leaves_the_rules_unknown(cluster: Cluster) -> None:

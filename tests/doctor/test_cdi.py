@@ -62,7 +62,9 @@ async def test_the_file_is_compared_with_what_it_should_say(
 async def test_a_directory_that_can_not_be_written_fails(tmp_path: Path) -> None:
     where = place(tmp_path, driver=TWO, settings={"inject": "cdi", "cdi_dir": "/proc/cdi"})
 
-    assert (await the_one(CHECK, where)).what == "cdi directory not writable"
+    finding = await the_one(CHECK, where)
+
+    assert (finding.verdict, finding.what) == (Verdict.FAIL, "cdi directory not writable")
 
 
 async def test_without_a_driver_the_file_is_not_judged(tmp_path: Path) -> None:
@@ -88,4 +90,5 @@ async def test_a_file_of_an_earlier_setting_is_told(tmp_path: Path) -> None:
     assert (await the_one(CHECK, where)).verdict is Verdict.SKIPPED
 
     put(where.settings.cdi_dir / "ascend-agent.json", document())
-    assert (await the_one(CHECK, where)).what == "cdi specification left over"
+    left = await the_one(CHECK, where)
+    assert (left.verdict, left.what) == (Verdict.WARN, "cdi specification left over")
