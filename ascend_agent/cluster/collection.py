@@ -91,6 +91,7 @@ class CollectionWatch:
         self._version: ObjectVersion | None = None
         self._listed = False
         self._compare_at = 0.0
+        self._opened = False
         self._streamed_s = 0.0
 
     async def run(self, server: ApiServer) -> NoReturn:
@@ -98,9 +99,7 @@ class CollectionWatch:
         failures = 0
         while True:
             error = await self._follow(server)
-            if isinstance(error, ForbiddenError) and failures < PATIENCE:
-                pass  # not worth an alarm yet
-            elif error is not None and not isinstance(error, ExpiredError):
+            if error is not None and self._is_trouble(error, failures):
                 self._told(error)
             failures = 0 if self._streamed_s >= _HEALTHY_S else failures
             if error is None and self._streamed_s >= _HEALTHY_S:
@@ -110,7 +109,7 @@ class CollectionWatch:
 
     async def _follow(self, server: ApiServer) -> ClusterError | None:
         """List if it is time to, then watch until the stream ends; return how it failed."""
-        self._streamed_s = 0.0
+        self._opened, self._streamed_s = False, 0.0
         try:
             if self._version is None or asyncio.get_running_loop().time() >= self._compare_at:
                 await self._list(server)
@@ -125,12 +124,24 @@ class CollectionWatch:
             return error
         return None
 
+    def _is_trouble(self, error: ClusterError, failures: int) -> bool:
+        """Return whether people should hear of it: a stream that ended is resumed (AP-5)."""
+        if isinstance(error, ForbiddenError):
+            return failures >= PATIENCE
+        ended = self._opened and isinstance(error, ClusterUnreachableError)
+        return not (ended or isinstance(error, ExpiredError))
+
     # --- listing ---------------------------------------------------------------------------
 
     async def _list(self, server: ApiServer) -> None:
         await self._lists.ready()
-        items, version = await self._pages(server)
-        # Only lists that were answered count: one that was refused put no load on etcd.
+        try:
+            items, version = await self._pages(server)
+        except ClusterUnreachableError:
+            raise  # a list that nobody answered put no load on etcd
+        except ClusterError:
+            self._lists.charge()
+            raise
         self._lists.charge()
         self._version = version
         self._listed = True
@@ -183,7 +194,7 @@ class CollectionWatch:
         now = asyncio.get_running_loop().time
         lines = Lines(limit=_LARGEST_LINE)
         async with server.stream(request, silence_s=self._silence_s) as chunks:
-            opened = now()
+            self._opened, opened = True, now()
             self._told(None)
             self._sink.set_live(live=True)
             self._sink.publish()

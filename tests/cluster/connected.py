@@ -8,6 +8,10 @@ from typing import TypeVar
 
 from ascend_agent.cluster.collection import SILENCE_S
 from ascend_agent.cluster.connection import ClusterConnection
+from ascend_agent.cluster.credentials import Access, Credentials, Tls
+from ascend_agent.cluster.lean import load_library
+from ascend_agent.cluster.server import ApiServer
+from ascend_agent.cluster.tally import Tally
 from ascend_agent.model.cluster import NodeEdit
 from ascend_agent.model.ids import NodeName
 from ascend_agent.runtime.clock import Clock
@@ -61,12 +65,52 @@ async def running(one: ClusterConnection) -> AsyncIterator[ClusterConnection]:
 
 async def until(states: AsyncIterator[T], fits: Callable[[T], object]) -> T:
     """Return the first of *states* that fits."""
-    async for state in states:
-        if fits(state):
-            return state
+    async with asyncio.timeout(7200):
+        async for state in states:
+            if fits(state):
+                return state
     raise AssertionError
 
 
 def labels(**wanted: str | None) -> NodeEdit:
     """Return an edit of labels alone."""
     return NodeEdit(labels=wanted, annotations={})
+
+
+class Shown:
+    """Credentials that a test changes at will."""
+
+    def __init__(self, url: str) -> None:
+        self.origin = "the test"
+        self.access = Access(server=url, authorization="Bearer first", tls=Tls())
+        self.renewed: list[Access] = []
+        self.renewals = 0
+
+    async def current(self) -> Access:
+        """Return what the test set."""
+        return self.access
+
+    async def renew(self) -> Access:
+        """Return the next of ``renewed``, if there is one."""
+        self.renewals += 1
+        if self.renewed:
+            self.access = self.renewed.pop(0)
+        return self.access
+
+
+@asynccontextmanager
+async def client(
+    url: str, *, credentials: Credentials | None = None, tally: Tally | None = None
+) -> AsyncIterator[ApiServer]:
+    """Give a client of the server at *url*."""
+    server = ApiServer(
+        library=load_library(kubeconfig=False),
+        credentials=credentials or Shown(url),
+        relax_tls=False,
+        user_agent="ascend-agent/test",
+        tally=tally or Tally(),
+    )
+    try:
+        yield server
+    finally:
+        await server.close()

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -29,19 +30,35 @@ async def server() -> AsyncIterator[FakeApiServer]:
         yield one
 
 
+class Playing:
+    """A connection that begins with the test: a fixture runs before virtual time does."""
+
+    def __init__(self, *, folder: Path, url: str) -> None:
+        self._folder = folder
+        self._url = url
+        self._end = AsyncExitStack()
+
+    async def begin(self) -> ClusterConnection:
+        one = connection(folder=self._folder, url=self._url)
+        return await self._end.enter_async_context(running(one))
+
+    async def end(self) -> None:
+        await self._end.aclose()
+
+
 @pytest.fixture
-async def cluster(server: FakeApiServer, tmp_path: Path) -> AsyncIterator[ClusterConnection]:
-    async with running(connection(folder=service_account(tmp_path / "sa"), url=server.url)) as one:
-        yield one
+async def playing(server: FakeApiServer, tmp_path: Path) -> AsyncIterator[Playing]:
+    one = Playing(folder=service_account(tmp_path / "sa"), url=server.url)
+    yield one
+    await one.end()
 
 
 async def ready(one: ClusterConnection) -> None:
     await until(one.states(), lambda state: state.phase is ApiPhase.READY)
 
 
-async def test_the_own_node_and_its_pods_are_shown(
-    server: FakeApiServer, cluster: ClusterConnection
-) -> None:
+async def test_the_own_node_and_its_pods_are_shown(server: FakeApiServer, playing: Playing) -> None:
+    cluster = await playing.begin()
     server.store.create(*node("n2"))
     server.store.create(*pod("b"))
     server.store.create(*pod("a"))
@@ -55,9 +72,10 @@ async def test_the_own_node_and_its_pods_are_shown(
 
 
 async def test_a_quiet_hour_costs_no_write_and_few_lists(
-    server: FakeApiServer, cluster: ClusterConnection, looptime: LoopTimeProxy
+    server: FakeApiServer, playing: Playing, looptime: LoopTimeProxy
 ) -> None:
     """D9: two watches, renewed every few minutes, and a full comparison about every ten."""
+    cluster = await playing.begin()
     await ready(cluster)
 
     await asyncio.sleep(3600)
@@ -68,9 +86,8 @@ async def test_a_quiet_hour_costs_no_write_and_few_lists(
     assert cluster.counts.broken_streams == 0
 
 
-async def test_an_edit_is_sent_once_and_shown(
-    server: FakeApiServer, cluster: ClusterConnection
-) -> None:
+async def test_an_edit_is_sent_once_and_shown(server: FakeApiServer, playing: Playing) -> None:
+    cluster = await playing.begin()
     await ready(cluster)
     wanted = labels(chip="910B", zone="z1")
 
@@ -86,8 +103,9 @@ async def test_an_edit_is_sent_once_and_shown(
 
 
 async def test_a_foreign_edit_is_told_and_our_own_are_not(
-    server: FakeApiServer, cluster: ClusterConnection
+    server: FakeApiServer, playing: Playing
 ) -> None:
+    cluster = await playing.begin()
     foreign = aiter(cluster.foreign_edits())
     await ready(cluster)
     await cluster.apply(labels(chip="910B", old=None))
@@ -106,8 +124,9 @@ async def test_a_foreign_edit_is_told_and_our_own_are_not(
 
 
 async def test_a_pod_is_edited_only_while_it_is_the_same_pod(
-    server: FakeApiServer, cluster: ClusterConnection
+    server: FakeApiServer, playing: Playing
 ) -> None:
+    cluster = await playing.begin()
     made = server.store.create(*pod("a"))
     await ready(cluster)
     uid = PodUid(made["metadata"]["uid"])
@@ -128,9 +147,10 @@ async def test_a_pod_is_edited_only_while_it_is_the_same_pod(
 
 
 async def test_an_annotation_is_removed_only_with_the_value_expected(
-    server: FakeApiServer, cluster: ClusterConnection
+    server: FakeApiServer, playing: Playing
 ) -> None:
     """Another pod's lock must never be taken away."""
+    cluster = await playing.begin()
     await ready(cluster)
     key = node()[0]
     server.store.change(key, {"metadata": {"annotations": {"hami.io/mutex.lock": "t,ns,p2"}}})
@@ -149,8 +169,9 @@ async def test_an_annotation_is_removed_only_with_the_value_expected(
 
 
 async def test_an_edit_that_can_never_be_is_refused_with_the_reason(
-    cluster: ClusterConnection,
+    playing: Playing,
 ) -> None:
+    cluster = await playing.begin()
     await ready(cluster)
 
     with pytest.raises(RejectedError, match="Invalid value"):
@@ -177,8 +198,9 @@ async def test_an_edit_waits_for_a_connection(tmp_path: Path, looptime: LoopTime
 
 
 async def test_a_server_that_is_away_is_waited_for_and_the_view_stays(
-    server: FakeApiServer, cluster: ClusterConnection, looptime: LoopTimeProxy
+    server: FakeApiServer, playing: Playing, looptime: LoopTimeProxy
 ) -> None:
+    cluster = await playing.begin()
     server.store.create(*pod("a"))
     await until(cluster.pods(), lambda pods: pods.live and pods.pods)
 
@@ -196,7 +218,8 @@ async def test_a_server_that_is_away_is_waited_for_and_the_view_stays(
     assert len(back.pods) == 2 or len((await anext(aiter(cluster.pods()))).pods) == 2
 
 
-async def test_a_missing_rule_is_named(server: FakeApiServer, cluster: ClusterConnection) -> None:
+async def test_a_missing_rule_is_named(server: FakeApiServer, playing: Playing) -> None:
+    cluster = await playing.begin()
     await ready(cluster)
     server.refuse(403, times=99, of="PATCH")
     server.refuse(403, times=99, of="/pods")
@@ -223,8 +246,9 @@ async def test_a_node_that_is_not_there_is_said_and_waited_for(tmp_path: Path) -
 
 
 async def test_a_deleted_node_is_shown_as_it_was_and_not_live(
-    server: FakeApiServer, cluster: ClusterConnection
+    server: FakeApiServer, playing: Playing
 ) -> None:
+    cluster = await playing.begin()
     await ready(cluster)
 
     server.store.delete(node()[0])
@@ -250,9 +274,8 @@ async def test_a_second_run_goes_on_where_the_first_one_ended(
     assert server.lists == lists
 
 
-async def test_each_request_says_who_asks(
-    server: FakeApiServer, cluster: ClusterConnection
-) -> None:
+async def test_each_request_says_who_asks(server: FakeApiServer, playing: Playing) -> None:
+    cluster = await playing.begin()
     await ready(cluster)
 
     assert {headers["User-Agent"].partition("/")[0] for headers in server.headers} == {
@@ -262,9 +285,10 @@ async def test_each_request_says_who_asks(
 
 
 async def test_edits_of_one_moment_become_one_write(
-    server: FakeApiServer, cluster: ClusterConnection, looptime: LoopTimeProxy
+    server: FakeApiServer, playing: Playing, looptime: LoopTimeProxy
 ) -> None:
     """SC-3: at most one write a second, and the newest value wins."""
+    cluster = await playing.begin()
     await ready(cluster)
     await cluster.apply(labels(a="0"))
 

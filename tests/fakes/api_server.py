@@ -17,6 +17,7 @@ Trouble = Callable[[web.Request], Awaitable[web.StreamResponse | None]]
 """Answers a request in the server's place; None lets it pass."""
 
 _BOOKMARK_S = 60.0
+_NOW_S = 0.001  # virtual time never moves by less than a clock can tell
 _MERGE = "application/merge-patch+json"
 _STEPS = "application/json-patch+json"
 
@@ -30,10 +31,10 @@ class FakeApiServer:
         self.headers: list[dict[str, str]] = []
         self.bodies: list[object] = []
         self.troubles: list[Trouble] = []
-        self.silent = False
         self.bookmarks = True
         self.url = ""
-        self._streams: list[web.StreamResponse] = []
+        self._streams: list[web.Request] = []
+        self._mute: list[web.Request] = []
         self._runner: web.AppRunner | None = None
         self._port = 0
 
@@ -69,9 +70,13 @@ class FakeApiServer:
 
     def cut(self) -> None:
         """Cut every watch in the middle."""
-        for stream in self._streams:
-            if stream._req is not None and stream._req.transport is not None:
-                stream._req.transport.abort()
+        for request in self._streams:
+            if request.transport is not None:
+                request.transport.abort()
+
+    def mute(self) -> None:
+        """Say nothing more on the streams there are: half-open, for whoever listens."""
+        self._mute += self._streams
 
     def refuse(
         self, code: int, *, times: int = 1, of: str = "", headers: dict[str, str] | None = None
@@ -155,7 +160,7 @@ class FakeApiServer:
         start = 0
         if further := request.query.get("continue"):
             at, start = map(int, further.split("."))
-            if at <= self.store.compacted:
+            if at < self.store.compacted:
                 raise RefusedError(410, "Expired", "The provided continue parameter is too old")
             version = at
         metadata = {"resourceVersion": str(version)}
@@ -171,18 +176,18 @@ class FakeApiServer:
     async def _watch(self, request: web.Request, kind: str) -> web.StreamResponse:
         version = int(request.query["resourceVersion"])
         stream = web.StreamResponse(headers={"Content-Type": "application/json"})
-        await stream.prepare(request)
-        if version < self.store.compacted:
-            gone = RefusedError(410, "Expired", f"too old resource version: {version}")
-            await _write(stream, "ERROR", gone.status)
-            return stream
-        self._streams.append(stream)
+        self._streams.append(request)  # before its client can know that it began
         try:
-            await self._feed(request, stream, kind, version)
+            await stream.prepare(request)
+            if version < self.store.compacted:
+                gone = RefusedError(410, "Expired", f"too old resource version: {version}")
+                await _write(stream, "ERROR", gone.status)
+            else:
+                await self._feed(request, stream, kind, version)
         except ConnectionError:
             pass  # the client left
         finally:
-            self._streams.remove(stream)
+            self._streams.remove(request)
         return stream
 
     async def _feed(
@@ -194,19 +199,20 @@ class FakeApiServer:
         bookmark_at = now() + _BOOKMARK_S
         self.store.changed.append(wakeup.set)
         try:
-            while (left_s := min(ends_at, bookmark_at) - now()) > 0 or now() < ends_at:
-                if left_s <= 0:
+            while ends_at - now() > _NOW_S:
+                left_s = min(ends_at, bookmark_at) - now()
+                if left_s <= _NOW_S:
                     bookmark_at = now() + _BOOKMARK_S
                     if (
                         self.bookmarks
-                        and not self.silent
+                        and request not in self._mute
                         and "allowWatchBookmarks" in request.query
                     ):
                         mark = {"metadata": {"resourceVersion": str(self.store.version)}}
                         await _write(stream, "BOOKMARK", {"kind": "Object", **mark})
                     continue
                 wakeup.clear()
-                for event in [] if self.silent else self._after(version, kind):
+                for event in [] if request in self._mute else self._after(version, kind):
                     version = event.version
                     if selected(event.item):
                         await _write(stream, event.type, _formed(request, event.item))

@@ -57,8 +57,9 @@ class ApiStore:
             raise RefusedError(404, "NotFound", f'{key[0]} "{key[2]}" not found') from None
 
     def find(self, kind: str, fits: Callable[[Json], bool]) -> list[Json]:
-        found = sorted((key, item) for key, item in self._items.items() if key[0] == kind)
-        return [copy.deepcopy(item) for _, item in found if fits(item)]
+        """Return what fits, to look at and not to change, ordered by namespace and name."""
+        keys = sorted(key for key in self._items if key[0] == kind)
+        return [self._items[key] for key in keys if fits(self._items[key])]
 
     def create(self, key: Key, item: Json) -> Json:
         if key in self._items:
