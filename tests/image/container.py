@@ -83,8 +83,12 @@ class Image:
             if program:
                 told["process"]["args"] = [program, *arguments]
             (bundle / "config.json").write_text(json.dumps(told))
-            state = str(bundle / "state")
-            yield [runc, "--root", state, "run", "--bundle", folder, bundle.name]
+            state = [runc, "--root", str(bundle / "state")]
+            try:
+                yield [*state, "run", "--bundle", folder, bundle.name]
+            finally:
+                # Where a test failed, runc was killed and the container lives on.
+                subprocess.run([*state, "delete", "--force", bundle.name], check=True)
 
     def run(self, *arguments: str, program: str = "", **given: Any) -> str:
         """Run a container to its end and return what it printed, errors included."""
