@@ -8,12 +8,14 @@ import logging
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ascend_agent import chips
 from ascend_agent.bus import Bus
-from ascend_agent.cluster.connection import ClusterConnection
+from ascend_agent.cluster.late import LateConnection
 from ascend_agent.cluster.off import ClusterOff
 from ascend_agent.dialects import find_dialects
 from ascend_agent.driver.child import Spawn, spawn_worker
@@ -76,6 +78,9 @@ from ascend_agent.settings import DriverKind, InjectionWay, Settings
 from ascend_agent.slicing import find_modes
 from ascend_agent.telemetry.http import HttpServer
 from ascend_agent.telemetry.metrics import Metrics
+
+if TYPE_CHECKING:
+    from ascend_agent.cluster.connection import ClusterConnection
 
 log = logging.getLogger(__name__)
 
@@ -362,20 +367,14 @@ class Agent:
             driver=self.bus.driver,
         )
 
-    def _reach_cluster(self) -> ClusterConnection | ClusterOff:
+    def _reach_cluster(self) -> LateConnection | ClusterOff:
         """Return the way to the API server; nothing is connected yet, and may never be."""
         settings = self._settings
         self._without_api = settings.api_obstacle or _missing_token(settings)
         if self._without_api or settings.node_name is None:
             return ClusterOff(why=self._without_api, now=self._clock.now())
-        return ClusterConnection(
-            node=NodeName(settings.node_name),
-            api_server=settings.api_server,
-            kubeconfig=settings.kubeconfig,
-            service_account_dir=settings.service_account_dir,
-            relax_tls=settings.relax_tls,
-            now=self._clock.now,
-        )
+        node = NodeName(settings.node_name)
+        return LateConnection(partial(_connection, settings, node, self._clock))
 
     def _cluster_tasks(self) -> list[TaskSpec]:
         bus, cluster = self.bus, self._cluster
@@ -436,6 +435,19 @@ def _missing_token(settings: Settings) -> str:
     if settings.kubeconfig is not None or token.exists():
         return ""
     return f"{token} is not there: let the pod have its service account's token mounted"
+
+
+def _connection(settings: Settings, node: NodeName, clock: Clock) -> "ClusterConnection":
+    from ascend_agent.cluster.connection import ClusterConnection  # noqa: PLC0415 -- see ``late``
+
+    return ClusterConnection(
+        node=node,
+        api_server=settings.api_server,
+        kubeconfig=settings.kubeconfig,
+        service_account_dir=settings.service_account_dir,
+        relax_tls=settings.relax_tls,
+        now=clock.now,
+    )
 
 
 def _spec_of(npu: Npu) -> ChipSpec:
