@@ -14,7 +14,7 @@ pytestmark = pytest.mark.cluster
 
 LATE_FAULT = """
 steps:
-  - {at_s: 6, npu: 7, fault: 80E01801}
+  - {at_s: 8, npu: 7, fault: 80E01801}
 """
 
 
