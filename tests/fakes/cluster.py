@@ -21,7 +21,7 @@ from ascend_agent.model.cluster import (
 from ascend_agent.model.ids import Millis, NodeName, ObjectVersion, PodUid
 from ascend_agent.model.pods import Pod, PodKey, PodPhase, Pods
 from ascend_agent.runtime.latest import Latest
-from ascend_agent.runtime.topic import Topic
+from ascend_agent.runtime.topic import Topic, TopicReader
 
 
 def node_object(
@@ -127,11 +127,8 @@ class FakeCluster:
     def states(self) -> AsyncIterator[ApiState]:
         return self._state.changes()
 
-    async def foreign_edits(self) -> AsyncIterator[ForeignEdit]:
-        reader = self._foreign.subscribe()
-        while True:
-            for edit in await reader.next():
-                yield edit
+    def foreign_edits(self) -> AsyncIterator[ForeignEdit]:
+        return _edits(self._foreign.subscribe())
 
     async def apply(self, edit: Edit) -> None:
         assert isinstance(edit, NodeEdit), "the plain dialect writes nothing else"
@@ -161,3 +158,9 @@ class FakeCluster:
         after = {key: to for key, to in {**self.node.labels, **labels}.items() if to is not None}
         version = ObjectVersion(str(int(self.node.version) + 1))
         self._put_node(dataclasses.replace(self.node, labels=after, version=version))
+
+
+async def _edits(reader: TopicReader[ForeignEdit]) -> AsyncIterator[ForeignEdit]:
+    while True:
+        for edit in await reader.next():
+            yield edit

@@ -1,0 +1,168 @@
+"""The fake that flows are tested with keeps the promises of the real connection.
+
+One suite for both: the connection talks HTTP to the fake API server, which itself is held against
+the real one.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from ascend_agent.errors import RejectedError
+from ascend_agent.interfaces import ClusterEditor, ClusterWatch
+from ascend_agent.model.cluster import ForeignEdit, MetadataField, NodeEdit, NodeObject
+from tests.cluster.connected import connection, running, service_account, until
+from tests.fakes.api_server import FakeApiServer, node
+from tests.fakes.cluster import FakeCluster
+
+OWN = ("nodes", None, "n1")
+
+
+class Cluster(ClusterWatch, ClusterEditor, Protocol):
+    """Both halves of the seam."""
+
+
+class Side(Protocol):
+    """One implementation, and the API server behind it."""
+
+    @property
+    def cluster(self) -> Cluster:
+        """The implementation."""
+
+    def change(self, labels: Mapping[str, str | None]) -> None:
+        """Have others change labels."""
+
+    def reject(self) -> None:
+        """Have the next edit rejected."""
+
+    def patches(self) -> int:
+        """Return how many edits were sent."""
+
+
+class InMemory:
+    """The fake of the flows' tests."""
+
+    def __init__(self) -> None:
+        self.cluster = FakeCluster({"zone": "a"})
+
+    def change(self, labels: Mapping[str, str | None]) -> None:
+        self.cluster.change_labels(labels)
+
+    def reject(self) -> None:
+        self.cluster.error = RejectedError("patch", "nodes/n1", "as the test wants it")
+
+    def patches(self) -> int:
+        return len(self.cluster.sent)
+
+
+class OverHttp:
+    """The product's connection, and a server of HTTP."""
+
+    def __init__(self, server: FakeApiServer, folder: Path) -> None:
+        self._server = server
+        self.cluster = connection(folder=folder, url=server.url)
+
+    def change(self, labels: Mapping[str, str | None]) -> None:
+        self._server.store.change(OWN, {"metadata": {"labels": dict(labels)}})
+
+    def reject(self) -> None:
+        self._server.refuse(422, of="PATCH")
+
+    def patches(self) -> int:
+        return self._server.count("PATCH")
+
+
+@asynccontextmanager
+async def side(kind: str, folder: Path) -> AsyncIterator[Side]:
+    if kind == "in memory":
+        yield InMemory()
+        return
+    async with FakeApiServer().running() as server:
+        server.store.create(*node(labels={"zone": "a"}))
+        one = OverHttp(server, service_account(folder / "sa"))
+        async with running(one.cluster):
+            await until(one.cluster.nodes(), lambda own: own.live)
+            yield one
+
+
+both = pytest.mark.parametrize("kind", ["in memory", "over http"])
+
+
+def edit(**labels: str | None) -> NodeEdit:
+    return NodeEdit(labels=labels, annotations={})
+
+
+async def shown(cluster: Cluster) -> NodeObject:
+    """Return the node as a watcher sees it now."""
+    return await until(cluster.nodes(), lambda _: True)
+
+
+@both
+async def test_an_acknowledged_edit_is_seen_at_once_and_leaves_the_rest(
+    kind: str, tmp_path: Path
+) -> None:
+    async with side(kind, tmp_path) as one:
+        await one.cluster.apply(edit(mine="1", absent=None))
+        own = await shown(one.cluster)
+
+        assert own.labels == {"zone": "a", "mine": "1"}
+        assert own.live
+        assert one.patches() == 1
+
+
+@both
+async def test_only_what_differs_is_sent(kind: str, tmp_path: Path) -> None:
+    async with side(kind, tmp_path) as one:
+        await one.cluster.apply(edit(mine="1"))
+        await one.cluster.apply(edit(mine="1"))
+        await one.cluster.apply(edit(mine=None, zone="a"))
+        await one.cluster.apply(edit(mine=None))
+
+        assert (await shown(one.cluster)).labels == {"zone": "a"}
+        assert one.patches() == 2
+
+
+@both
+async def test_what_others_make_of_ours_is_told_and_nothing_else(kind: str, tmp_path: Path) -> None:
+    async with side(kind, tmp_path) as one:
+        heard: list[ForeignEdit] = []
+        news = one.cluster.foreign_edits()  # from here on, not from when they are first asked for
+
+        async def listen() -> None:
+            async for told in news:
+                heard.append(told)  # noqa: PERF401 -- it never ends
+
+        async with asyncio.TaskGroup() as group:
+            listening = group.create_task(listen())
+            await one.cluster.apply(edit(mine="1", gone=None))
+            one.change({"zone": "b"})
+            await until(one.cluster.nodes(), lambda own: own.labels.get("zone") == "b")
+            one.change({"mine": "2"})
+            await until(one.cluster.nodes(), lambda own: own.labels.get("mine") == "2")
+            await one.cluster.apply(edit(mine="1"))
+            one.change({"mine": None})
+            await until(one.cluster.nodes(), lambda own: "mine" not in own.labels)
+            await asyncio.sleep(1)
+            listening.cancel()
+
+        assert [(told.key, told.wrote, told.found) for told in heard] == [
+            ("mine", "1", "2"),
+            ("mine", "1", None),
+        ]
+        assert {(told.pod, told.field) for told in heard} == {(None, MetadataField.LABELS)}
+
+
+@both
+async def test_an_edit_that_the_server_rejects_is_an_error_and_changes_nothing(
+    kind: str, tmp_path: Path
+) -> None:
+    async with side(kind, tmp_path) as one:
+        one.reject()
+        with pytest.raises(RejectedError, match="as the test wants it"):
+            await one.cluster.apply(edit(mine="1"))
+
+        assert (await shown(one.cluster)).labels == {"zone": "a"}
