@@ -53,9 +53,10 @@ class OwnNode:
 class ClusterFacts:
     """What the API server answered.
 
-    ``node`` is a text where the own Node could not be read: the reason. ``allowed`` holds for each
-    rule (its text) whether it is granted, None where the server did not say. ``ahead_s`` is how
-    far this node's clock is ahead of the server's, ``token_left_s`` how long our token is good;
+    ``node`` is a text where the own Node could not be read: the reason. ``pods`` has the pods of
+    this node, namespace and name by uid; empty where they could not be read. ``allowed`` holds for
+    each rule (its text) whether it is granted, None where the server did not say. ``ahead_s`` is
+    how far this node's clock is ahead of the server's, ``token_left_s`` how long our token is good;
     None where that is not told.
     """
 
@@ -66,6 +67,7 @@ class ClusterFacts:
     allowed: Mapping[str, bool | None]
     ahead_s: float | None
     token_left_s: float | None = None
+    pods: Mapping[str, str] = field(default_factory=dict)
 
 
 ClusterAnswer = ClusterOff | ClusterTrouble | ClusterFacts

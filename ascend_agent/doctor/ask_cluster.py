@@ -32,6 +32,7 @@ from ascend_agent.errors import ClusterError, UnauthenticatedError
 from ascend_agent.settings import Settings
 
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+_NAMES_ALONE: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _REFUSED: Final = (
     "the token is not one of this cluster, or has ended: in a pod restart it, elsewhere renew the "
     "kubeconfig; a clock that is wrong by minutes ends tokens too"
@@ -107,6 +108,7 @@ async def _ask(
         )
         now = time.time()
         node = await _read_node(client, settings.node_name or "")
+        pods = await _read_pods(client, settings.node_name or "")
         allowed = {
             rule.text: await _review(client, rule, settings.node_name or "")
             for rule in required(settings)
@@ -121,6 +123,7 @@ async def _ask(
         allowed=allowed,
         ahead_s=ahead_s(headers, now=now),
         token_left_s=token_left_s(access.authorization, now=now),
+        pods=pods,
     )
 
 
@@ -138,6 +141,23 @@ async def _read_node(client: ApiServer, name: str) -> OwnNode | str:
     if not items:
         return f"the cluster has no node {name!r}"
     return parse_node(items[0])
+
+
+async def _read_pods(client: ApiServer, node: str) -> Mapping[str, str]:
+    """Return the names of the node's pods by uid; empty where we may not list them."""
+    request = Request(
+        method="GET",
+        path="/api/v1/pods",
+        query=(("fieldSelector", f"spec.nodeName={node}"), ("resourceVersion", "0")),
+        asked=Asked(verb="list", target=f"pods of {node}", rule="pods"),
+        accept=_NAMES_ALONE,
+    )
+    try:
+        items = (await client.ask(request)).get("items") or []
+    except ClusterError:
+        return {}  # the check api-rules says so
+    found = (item.get("metadata") or {} for item in items)
+    return {str(one.get("uid")): f"{one.get('namespace')}/{one.get('name')}" for one in found}
 
 
 def parse_node(found: Mapping[str, Any]) -> OwnNode:

@@ -9,8 +9,8 @@ from ascend_agent.doctor.answers import ClusterAnswer, ClusterFacts, ClusterTrou
 from ascend_agent.doctor.ask_cluster import ask_cluster
 from ascend_agent.doctor.rules import required
 from ascend_agent.settings import Settings
-from tests.cluster.account import account, grant, make_node
-from tests.cluster.api import Api, Json
+from tests.cluster.account import account, bound_pod, grant, make_node
+from tests.cluster.api import Api, Json, pods_path
 from tests.cluster.connected import service_account
 from tests.cluster.control_plane import ControlPlane
 
@@ -72,6 +72,18 @@ async def test_an_account_with_the_needed_rules_lacks_none(visitor: Visitor) -> 
     assert abs(facts.ahead_s) < 5  # both are this machine; the header has whole seconds
     assert facts.token_left_s is not None
     assert facts.token_left_s > 0
+
+
+async def test_the_nodes_pods_are_named_by_uid(visitor: Visitor) -> None:
+    await visitor.needed()
+    node = f"node-{visitor.namespace}"
+    made = await visitor.api.create(
+        pods_path(visitor.namespace), bound_pod("on-the-node", node=node)
+    )
+
+    facts = await visitor.facts()
+
+    assert facts.pods == {made["metadata"]["uid"]: f"{visitor.namespace}/on-the-node"}
 
 
 async def test_each_rule_that_is_not_granted_is_found(visitor: Visitor) -> None:

@@ -17,7 +17,7 @@ from ascend_agent.doctor.ask_cluster import ahead_s, ask_cluster, token_left_s
 from ascend_agent.settings import Settings
 from tests.cluster.connected import service_account
 from tests.doctor.scene import ASCEND
-from tests.fakes.api_server import FakeApiServer
+from tests.fakes.api_server import FakeApiServer, pod
 
 NODE = {
     "metadata": {"name": "n1", "labels": {"a": "b"}, "annotations": {"c": "d"}},
@@ -90,6 +90,23 @@ async def test_everything_comes_from_one_visit(cluster: Cluster) -> None:
     )
     assert set(found.allowed.values()) == {True}
     assert found.ahead_s is not None
+
+
+async def test_the_nodes_own_pods_are_named_by_uid(cluster: Cluster) -> None:
+    uids = [
+        cluster.server.store.create(*pod(name, on=node))["metadata"]["uid"]
+        for name, node in (("a", "n1"), ("b", "n2"))
+    ]
+
+    assert (await facts(cluster)).pods == {uids[0]: "default/a"}
+
+
+async def test_pods_that_may_not_be_listed_are_no_failure_here(cluster: Cluster) -> None:
+    cluster.server.store.create(*pod("a", on="n1"))
+    cluster.server.refuse(403, of="/pods")
+    cluster.server.troubles.reverse()
+
+    assert (await facts(cluster)).pods == {}
 
 
 async def test_nothing_is_written(cluster: Cluster) -> None:
