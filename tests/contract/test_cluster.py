@@ -166,3 +166,17 @@ async def test_an_edit_that_the_server_rejects_is_an_error_and_changes_nothing(
             await one.cluster.apply(edit(mine="1"))
 
         assert (await shown(one.cluster)).labels == {"zone": "a"}
+
+
+@both
+async def test_what_is_right_already_is_ours_from_then_on(kind: str, tmp_path: Path) -> None:
+    """An agent that was restarted has written nothing itself, and its labels are its own."""
+    async with side(kind, tmp_path) as one:
+        news = one.cluster.foreign_edits()
+        await one.cluster.apply(edit(zone="a"))
+        one.change({"zone": "b"})
+        async with asyncio.timeout(5):
+            told = await anext(news)
+
+        assert (told.wrote, told.found) == ("a", "b")
+        assert one.patches() == 0

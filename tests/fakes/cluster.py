@@ -135,6 +135,7 @@ class FakeCluster:
         self.asked += 1
         differs = {key: to for key, to in edit.labels.items() if self.node.labels.get(key) != to}
         if not differs:
+            self._wrote |= edit.labels
             return
         if self.hold is not None:
             try:
@@ -145,7 +146,7 @@ class FakeCluster:
         if self.error is not None:
             raise self.error
         self.sent.append((asyncio.get_running_loop().time(), differs))
-        self._wrote |= differs
+        self._wrote |= edit.labels
         self._edit(differs)
         if self.late:
             await asyncio.sleep(1)
