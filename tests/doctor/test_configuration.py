@@ -35,7 +35,7 @@ async def test_a_file_that_is_not_there_fails(tmp_path: Path) -> None:
 
     findings = await CHECK.look(where)
 
-    assert [one.what for one in findings[:2]] == ["file missing", "file missing"]
+    assert [(one.verdict, one.what) for one in findings[:2]] == [(Verdict.FAIL, "file missing")] * 2
     assert "--kubeconfig" in findings[0].detail
 
 
