@@ -72,3 +72,31 @@ async def test_a_library_that_is_loaded_unchecked_is_said_at_each_start(
     phrase = "driver library not checked"
     assert phrase not in await said(caplog, tmp_path)
     assert phrase in await said(caplog, tmp_path, allow_unsafe_library=True)
+
+
+async def test_a_pod_without_its_token_uses_no_api_server_and_is_told_what_is_missing(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    """CF-10: said once at start, and never guessed around."""
+    account = tmp_path / "account"
+    account.mkdir()
+    in_pod = {
+        "node_name": "n1",
+        "api_server": "https://127.0.0.1:1",
+        "service_account_dir": account,
+    }
+
+    assert (
+        f"{account}/token" in (await said(caplog, tmp_path, **in_pod))["api server not used"]["why"]
+    )
+    caplog.clear()
+    (account / "token").write_text("t0ken")
+    assert "api server not used" not in await said(caplog, tmp_path, **in_pod)
+
+
+async def test_a_kubeconfig_needs_no_token(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    told = {"node_name": "n1", "kubeconfig": tmp_path / "k", "service_account_dir": tmp_path / "no"}
+
+    assert "api server not used" not in await said(caplog, tmp_path, **told)

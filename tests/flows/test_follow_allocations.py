@@ -177,3 +177,29 @@ async def test_pods_that_come_and_go_do_not_hold_up_the_next_look() -> None:
             await asyncio.sleep(0.5)
 
     assert pods.reads == 4
+
+
+async def test_pods_alone_say_nothing_of_who_holds_what() -> None:
+    """Until the kubelet was heard nothing is known, which is not the same as nobody."""
+    bus, pods = Bus([RESOURCE]), _PodResources()
+    bus.node.claim("test").put(node_view())
+    pods.gone = True
+    shown = bus.pods.claim("test")
+
+    async with running(_flow(bus, pods).run):
+        shown.put(Pods(pods=(pod("train-0"),), live=True))
+        await settle()
+        assert bus.allocations.value is None
+
+
+async def test_more_allocates_than_can_be_queued_are_a_reason_to_look() -> None:
+    bus, pods = Bus([RESOURCE]), _PodResources()
+    bus.node.claim("test").put(node_view())
+    served = bus.served.claim("test")
+    one = AllocateServed(resource=RESOURCE, npus=(), took_s=0.0, refusal="", at_ms=Millis(0))
+
+    async with running(_flow(bus, pods).run):
+        for _ in range(bus.served.depth + 1):
+            served.publish(one)
+        await asyncio.sleep(0.6)
+        assert pods.reads == 2
