@@ -3,6 +3,7 @@
 Commands are imported when chosen: ``--help``, ``version`` and mistakes answer at once.
 """
 
+import dataclasses
 import os
 import signal
 import sys
@@ -63,6 +64,9 @@ def _perform(arguments: Arguments, adopted: Adopted) -> int:
 
     settings, show = compose(arguments)
     environment = adopted.environment
+    if settings.library_path is not None:
+        # Set for the whole process, it would make the loader search there for our libraries too.
+        environment = {**environment, "LD_LIBRARY_PATH": settings.library_path}
     match arguments.command:
         case Command.RUN:
             return commands.run(settings, environment, arguments.warnings)
@@ -71,7 +75,12 @@ def _perform(arguments: Arguments, adopted: Adopted) -> int:
         case Command.DEVICES:
             return commands.devices(settings, show, environment, arguments.warnings)
         case Command.DOCTOR:
-            return commands.doctor(settings, show, adopted, arguments.warnings)
+            return commands.doctor(
+                settings,
+                show,
+                dataclasses.replace(adopted, environment=environment),
+                arguments.warnings,
+            )
 
 
 def _fill_closed_streams() -> None:

@@ -74,6 +74,13 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("library", "library", _READING, "PATH", "libdcmi.so to load; searched for by default"),
     Option(
+        "library-path",
+        "library_path",
+        _READING,
+        "DIR:DIR",
+        "driver directories, for the worker alone (by default LD_LIBRARY_PATH)",
+    ),
+    Option(
         "allow-unsafe-library",
         "allow_unsafe_library",
         _READING,

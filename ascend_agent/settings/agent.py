@@ -126,6 +126,14 @@ def _node_name(name: str) -> str:
     return name
 
 
+def _directories(text: str) -> str:
+    if not all(part.startswith("/") for part in text.split(":")):
+        raise PydanticCustomError(
+            "setting", "names something else than absolute directories; join those with colons"
+        )
+    return text
+
+
 def _api_server(url: str) -> str:
     if not _API_SERVER.fullmatch(url):
         raise PydanticCustomError(
@@ -146,6 +154,11 @@ class Settings(BaseModel):
     driver: DriverKind = Field(default=DriverKind.DCMI, description="vendor library, or simulated")
     library: AbsolutePath | None = Field(
         default=None, description="path of libdcmi.so; searched for by default"
+    )
+    library_path: Annotated[str, AfterValidator(_directories)] | None = Field(
+        default=None,
+        description="directories of driver libraries for the worker alone, joined by colons; "
+        "LD_LIBRARY_PATH by default",
     )
     allow_unsafe_library: bool = Field(
         default=False, description="load a library that others than root can write"

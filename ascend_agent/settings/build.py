@@ -9,7 +9,7 @@ from ascend_agent.settings.problems import Problem, describe
 
 _KNOWN = {"": tuple(Settings.model_fields)}
 _NOT_ASKED = frozenset({"", "none", "false", "no", "off", "0"})
-_OF_THE_LIBRARY = ("library", "allow_unsafe_library")
+_OF_THE_LIBRARY = ("library", "library_path", "allow_unsafe_library")
 
 
 def build_settings(given: Mapping[str, object]) -> Settings | tuple[Problem, ...]:

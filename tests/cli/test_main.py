@@ -57,6 +57,15 @@ def test_a_driver_that_can_not_be_asked_is_1(capsys: pytest.CaptureFixture[str])
     assert "/nowhere/libdcmi.so" in capsys.readouterr().err
 
 
+@pytest.mark.peer
+def test_library_directories_are_given_without_the_loaders_own_variable(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """LD_LIBRARY_PATH of the whole container would have the agent load the driver's libssl."""
+    assert main(["devices", "--library-path=/nowhere/lib64:/nowhere/more"]) == 1
+    assert "(/nowhere/lib64:/nowhere/more)" in capsys.readouterr().err
+
+
 def test_a_failure_is_told_in_two_lines(capsys: pytest.CaptureFixture[str]) -> None:
     main(["version"])
 

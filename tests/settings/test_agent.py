@@ -104,6 +104,14 @@ def test_what_is_no_node_name_is_refused(name: str) -> None:
         Settings(node_name=name)
 
 
+def test_library_directories_are_absolute() -> None:
+    """The loader takes an empty entry for the current directory (PM-5)."""
+    assert Settings(library_path="/a:/b/c").library_path == "/a:/b/c"
+    for text in ("", "a", "/a:", ":/a", "/a::/b", "/a:b"):
+        with pytest.raises(ValidationError, match="absolute directories"):
+            Settings(library_path=text)
+
+
 @pytest.mark.parametrize(
     "url", ["https://10.96.0.1:443", "https://[fd00::1]:6443", "https://api.example.com"]
 )

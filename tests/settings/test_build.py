@@ -25,6 +25,7 @@ def test_nothing_given_is_a_working_agent() -> None:
     ("given", "field"),
     [
         ({"driver": "simulated", "library": "/x/libdcmi.so"}, "library"),
+        ({"driver": "simulated", "library_path": "/x"}, "library_path"),
         ({"driver": "simulated", "allow_unsafe_library": "true"}, "allow_unsafe_library"),
         ({"driver": "dcmi", "simulated": {"chip": "910C"}}, "simulated"),
         ({"simulated": {}}, "simulated"),
