@@ -19,14 +19,15 @@ from ascend_agent.runtime.clock import Clock
 T = TypeVar("T")
 
 NODE = NodeName("n1")
+AUTHORITY = Path(__file__).parents[1] / "fakes" / "authority.pem"
+"""Vouches for nobody; without one the whole bundle of the host would be read for each client."""
 
 
-def service_account(folder: Path, token: str = "t0ken", authority: Path | None = None) -> Path:  # noqa: S107 -- no secret of anybody
+def service_account(folder: Path, token: str = "t0ken", authority: Path = AUTHORITY) -> Path:  # noqa: S107 -- no secret of anybody
     """Make a directory as the kubelet projects it into a pod."""
     folder.mkdir(exist_ok=True)
     (folder / "token").write_text(f"{token}\n")
-    if authority is not None:
-        (folder / "ca.crt").write_bytes(authority.read_bytes())
+    (folder / "ca.crt").write_bytes(authority.read_bytes())
     return folder
 
 
@@ -77,12 +78,15 @@ def labels(**wanted: str | None) -> NodeEdit:
     return NodeEdit(labels=wanted, annotations={})
 
 
+TLS = Tls(authority=str(AUTHORITY))
+
+
 class Shown:
     """Credentials that a test changes at will."""
 
     def __init__(self, url: str) -> None:
         self.origin = "the test"
-        self.access = Access(server=url, authorization="Bearer first", tls=Tls())
+        self.access = Access(server=url, authorization="Bearer first", tls=TLS)
         self.renewed: list[Access] = []
         self.renewals = 0
 

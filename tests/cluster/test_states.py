@@ -82,9 +82,11 @@ def test_a_node_nobody_knows_is_said() -> None:
     scene.hear(nodes=None, pods=None)
     scene.state.hear_node(exists=False)
 
-    assert scene.value.phase is ApiPhase.NO_SUCH_NODE
+    absent = scene.value
     scene.state.hear_node(exists=True)
-    assert scene.value.phase is ApiPhase.READY
+
+    assert (absent.phase, scene.value.phase) == (ApiPhase.NO_SUCH_NODE, ApiPhase.READY)
+    assert "--node-name" in absent.detail
 
 
 def test_server_and_credentials_stay_in_every_state() -> None:

@@ -1,0 +1,234 @@
+"""Each kind of edit gets what it needs, and Allocate never waits for the node's turn."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+
+import pytest
+from looptime import LoopTimeProxy
+
+from ascend_agent.cluster.apply import Editor
+from ascend_agent.cluster.objects import Objects
+from ascend_agent.cluster.pods import parse_pod
+from ascend_agent.errors import (
+    ClusterError,
+    ClusterUnreachableError,
+    ConflictError,
+    ForbiddenError,
+    NotFoundError,
+    RejectedError,
+)
+from ascend_agent.model.cluster import NodeAnnotationRemoval, PodEdit
+from ascend_agent.model.ids import ObjectVersion, PodUid
+from ascend_agent.model.pods import Pod, PodKey
+from tests.cluster.connected import NODE, labels
+from tests.cluster.test_sender import PATCH, Scene, connected
+from tests.fakes.api_server import FakeApiServer, node, pod
+
+KEY = PodKey(namespace="default", name="a")
+LOCK = "hami.io/mutex.lock"
+
+
+class Pods:
+    """The pods of the scene, whose watch is the test."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self.published: list[Pod] = []
+        self.objects: Objects[Pod] = Objects(
+            parse=parse_pod,
+            name_of=lambda one: one.key,
+            publish=self._publish,
+            seen=lambda _: None,
+            gone=lambda _: None,
+            tally=scene.tally,
+        )
+
+    def _publish(self, pods: Iterable[Pod], live: bool) -> None:  # noqa: FBT001 -- the seam's word
+        self.published = list(pods)
+
+    def watch(self) -> None:
+        store = self.scene.server.store
+        items = store.find("pods", lambda _: True)
+        self.objects.replace(items, ObjectVersion(str(store.version)))
+        self.objects.set_live(live=True)
+
+
+@pytest.fixture
+async def scene() -> AsyncIterator[Scene]:
+    async with FakeApiServer().running() as server:
+        server.store.create(*node(annotations={LOCK: "t,ns,p1"}))
+        server.store.create(*pod("a"))
+        yield Scene(server)
+
+
+@asynccontextmanager
+async def editing(scene: Scene) -> AsyncIterator[Editor]:
+    scene.watch()
+    pods = Pods(scene)
+    pods.watch()
+    editor = Editor(
+        node=NODE,
+        door=scene.door,
+        nodes=scene.nodes,
+        pods=pods.objects,
+        written=scene.written,
+        tally=scene.tally,
+    )
+    async with connected(scene), asyncio.TaskGroup() as group:
+        task = group.create_task(editor.node_edits.run())
+        yield editor
+        task.cancel()
+
+
+def edit(scene: Scene, value: str) -> PodEdit:
+    uid = PodUid(scene.server.store.get(pod("a")[0])["metadata"]["uid"])
+    return PodEdit(pod=KEY, uid=uid, labels={}, annotations={"given": value})
+
+
+def lock(scene: Scene) -> str | None:
+    found: str | None = (
+        scene.server.store.get(node()[0])["metadata"].get("annotations", {}).get(LOCK)
+    )
+    return found
+
+
+async def test_what_an_allocate_needs_does_not_wait_for_the_nodes_turn(
+    scene: Scene, looptime: LoopTimeProxy
+) -> None:
+    async with editing(scene) as editor:
+        await editor.apply(labels(a="1"))
+        for value in range(5):
+            await editor.apply(edit(scene, str(value)))
+        await editor.apply(NodeAnnotationRemoval(key=LOCK, expected="t,ns,p1"))
+
+    assert looptime < 0.5
+    assert lock(scene) is None
+
+
+async def test_a_burst_of_patches_is_slowed_down_for_the_whole_node(
+    scene: Scene, looptime: LoopTimeProxy
+) -> None:
+    """SC-3: whatever goes wrong in a flow, the API server is not flooded."""
+    async with editing(scene) as editor:
+        for value in range(120):
+            await editor.apply(edit(scene, str(value)))
+
+    assert 9.5 <= looptime <= 11
+
+
+@pytest.mark.parametrize("there", ["another", "none"])
+async def test_a_pod_that_is_another_one_by_now_is_a_conflict(scene: Scene, there: str) -> None:
+    old = edit(scene, "1")
+    async with editing(scene) as editor:
+        scene.server.store.delete(pod("a")[0])
+        kind: type[ClusterError] = NotFoundError
+        if there == "another":
+            scene.server.store.create(*pod("a"))
+            kind = ConflictError
+        with pytest.raises(kind):
+            await editor.apply(old)
+
+
+async def test_a_pod_edit_that_can_not_be_is_refused(scene: Scene) -> None:
+    uid = edit(scene, "1").uid
+    async with editing(scene) as editor:
+        with pytest.raises(RejectedError):
+            await editor.apply(PodEdit(pod=KEY, uid=uid, labels={"a b": "c"}, annotations={}))
+
+
+async def test_a_namesake_in_the_cache_proves_nothing(scene: Scene) -> None:
+    """Another pod of that name holds the value already; ours does not exist any more."""
+    gone = PodEdit(pod=KEY, uid=PodUid("gone"), labels={}, annotations={"given": "1"})
+    async with editing(scene) as editor:
+        await editor.apply(edit(scene, "1"))
+        with pytest.raises(ConflictError):
+            await editor.apply(gone)
+
+
+async def test_a_removal_does_not_believe_the_cache(scene: Scene) -> None:
+    """The scheduler may have set the lock a moment ago."""
+    async with editing(scene) as editor:
+        await editor.apply(NodeAnnotationRemoval(key=LOCK, expected="t,ns,p1"))
+        scene.server.store.change(node()[0], {"metadata": {"annotations": {LOCK: "t,ns,p2"}}})
+        await editor.apply(NodeAnnotationRemoval(key=LOCK, expected="t,ns,p2"))
+
+    assert lock(scene) is None
+    assert scene.foreign == []
+
+
+@pytest.mark.parametrize("value", ["t,ns,p2", None])
+async def test_a_removal_of_what_is_not_there_is_a_conflict(
+    scene: Scene, value: str | None
+) -> None:
+    scene.server.store.change(node()[0], {"metadata": {"annotations": {LOCK: value}}})
+    async with editing(scene) as editor:
+        with pytest.raises(ConflictError, match=LOCK):
+            await editor.apply(NodeAnnotationRemoval(key=LOCK, expected="t,ns,p1"))
+
+    assert lock(scene) == value
+
+
+async def test_a_removal_that_failed_for_another_reason_is_no_conflict(scene: Scene) -> None:
+    scene.server.refuse(422, of=PATCH)
+    async with editing(scene) as editor:
+        with pytest.raises(RejectedError):
+            await editor.apply(NodeAnnotationRemoval(key=LOCK, expected="t,ns,p1"))
+
+
+async def test_a_removal_from_a_node_that_is_gone_says_so(scene: Scene) -> None:
+    async with editing(scene) as editor:
+        scene.server.refuse(422, of=PATCH)
+        scene.server.store.delete(node()[0])
+        with pytest.raises(NotFoundError):
+            await editor.apply(NodeAnnotationRemoval(key=LOCK, expected="t,ns,p1"))
+
+
+@pytest.mark.parametrize(("code", "patches"), [(500, 4), (429, 4), (403, 4)])
+async def test_a_removal_is_tried_again(scene: Scene, code: int, patches: int) -> None:
+    scene.server.refuse(code, times=3, of=PATCH)
+    async with editing(scene) as editor:
+        await editor.apply(NodeAnnotationRemoval(key=LOCK, expected="t,ns,p1"))
+
+    assert lock(scene) is None
+    assert scene.tally.patches == patches
+
+
+async def test_a_removal_whose_answer_was_lost_is_done(scene: Scene) -> None:
+    """The second attempt's test fails because the first one had worked."""
+    async with editing(scene) as editor:
+        change, left = scene.server.store.change_by_steps, [1]
+
+        def once(*args: object) -> object:
+            answer = change(*args)  # type: ignore[arg-type]  # passed on as they came
+            if left:
+                left.clear()
+                raise ConnectionResetError
+            return answer
+
+        scene.server.store.change_by_steps = once  # type: ignore[assignment, method-assign]  # a wire that breaks
+        await editor.apply(NodeAnnotationRemoval(key=LOCK, expected="t,ns,p1"))
+
+    assert scene.tally.patches == 2
+
+
+async def test_a_rule_that_is_missing_is_told_after_a_while(scene: Scene) -> None:
+    scene.server.refuse(403, times=99, of=PATCH)
+    async with editing(scene) as editor:
+        with pytest.raises(ForbiddenError, match="grant patch on nodes"):
+            await editor.apply(NodeAnnotationRemoval(key=LOCK, expected="t,ns,p1"))
+
+
+async def test_a_pod_is_read_as_it_is_now(scene: Scene) -> None:
+    async with editing(scene) as editor:
+        scene.server.store.change(pod("a")[0], {"metadata": {"labels": {"new": "1"}}})
+        found = await editor.read_pod(KEY)
+        none = await editor.read_pod(PodKey(namespace="default", name="none"))
+        scene.server.refuse(500)
+        with pytest.raises(ClusterUnreachableError):
+            await editor.read_pod(KEY)
+
+    assert found is not None
+    assert found.labels == {"new": "1"}
+    assert none is None
+    assert scene.tally.reads == 3

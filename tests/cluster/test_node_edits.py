@@ -1,0 +1,150 @@
+"""Edits of the node wait for each other; each caller hears of its own (SC-3)."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from looptime import LoopTimeProxy
+
+from ascend_agent.cluster.node_edits import NodeEdits
+from ascend_agent.errors import NotFoundError, RejectedError
+from tests.cluster.connected import NODE, labels
+from tests.cluster.test_sender import PATCH, Scene, connected
+from tests.fakes.api_server import FakeApiServer, node
+
+
+@pytest.fixture
+async def scene() -> AsyncIterator[Scene]:
+    async with FakeApiServer().running() as server:
+        server.store.create(*node())
+        yield Scene(server)
+
+
+@asynccontextmanager
+async def sending(scene: Scene) -> AsyncIterator[NodeEdits]:
+    """Send what waits while the block runs."""
+    scene.watch()
+    edits = NodeEdits(node=NODE, nodes=scene.nodes, sender=scene.sender)
+    async with connected(scene), asyncio.TaskGroup() as group:
+        task = group.create_task(edits.run())
+        yield edits
+        task.cancel()
+
+
+async def test_the_first_edit_goes_at_once_and_the_next_a_second_later(
+    scene: Scene, looptime: LoopTimeProxy
+) -> None:
+    async with sending(scene) as edits:
+        await edits.apply(labels(a="1"))
+        first = float(looptime)
+        await edits.apply(labels(a="2"))
+
+    assert first < 0.5
+    assert 1 <= looptime < 1.5
+    assert scene.tally.patches == 2
+
+
+async def test_those_who_wait_together_become_one_write_and_the_newest_wins(
+    scene: Scene,
+) -> None:
+    async with sending(scene) as edits:
+        await edits.apply(labels(a="0"))
+        async with asyncio.TaskGroup() as group:
+            for number in range(5):
+                group.create_task(edits.apply(labels(a=str(number), **{f"k{number}": "x"})))
+
+    assert scene.labels == {"a": "4", **{f"k{number}": "x" for number in range(5)}}
+    assert scene.tally.patches == 2
+
+
+async def test_who_leaves_takes_the_edit_along(scene: Scene) -> None:
+    """A deadline that struck must not write something later."""
+    async with sending(scene) as edits:
+        await edits.apply(labels(a="0"))
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.3):
+                await edits.apply(labels(b="never"))
+        await edits.apply(labels(c="1"))
+
+    assert scene.labels == {"a": "0", "c": "1"}
+
+
+async def test_between_two_attempts_newer_edits_join(scene: Scene) -> None:
+    async with sending(scene) as edits:
+        scene.server.refuse(500, times=3, of=PATCH)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(edits.apply(labels(a="1")))
+            await asyncio.sleep(0.5)
+            group.create_task(edits.apply(labels(a="2")))
+
+    assert scene.labels == {"a": "2"}
+    assert {"metadata": {"labels": {"a": "1"}}} in scene.server.bodies
+    assert scene.server.bodies[-1] == {"metadata": {"labels": {"a": "2"}}}
+
+
+async def test_one_that_can_not_be_does_not_take_the_others_with_it(scene: Scene) -> None:
+    async with sending(scene) as edits:
+        await edits.apply(labels(a="0"))
+        results = await asyncio.gather(
+            edits.apply(labels(**{"a b": "c"})),
+            edits.apply(labels(a="1")),
+            return_exceptions=True,
+        )
+
+    assert isinstance(results[0], RejectedError)
+    assert results[1] is None
+    assert scene.labels == {"a": "1"}
+
+
+async def test_a_failure_reaches_who_asked_and_the_next_edit_goes_on(scene: Scene) -> None:
+    item = scene.server.store.get(node()[0])
+    async with sending(scene) as edits:
+        scene.server.store.delete(node()[0])
+        with pytest.raises(NotFoundError):
+            await edits.apply(labels(a="1"))
+        scene.server.store.create(node()[0], {"metadata": {"labels": {}}})
+        await edits.apply(labels(a="2"))
+
+    assert item["metadata"]["name"] == "n1"
+    assert scene.labels == {"a": "2"}
+
+
+async def test_what_is_so_already_waits_for_nobody(scene: Scene, looptime: LoopTimeProxy) -> None:
+    async with sending(scene) as edits:
+        await edits.apply(labels(a="1"))
+        await edits.apply(labels(a="1"))
+
+    assert looptime < 0.5
+    assert scene.tally.patches == 1
+
+
+async def test_an_edit_that_would_undo_one_that_waits_is_not_taken_for_done(
+    scene: Scene,
+) -> None:
+    """The node still looks the old way, yet the newer wish is what must come of it."""
+    async with sending(scene) as edits:
+        await edits.apply(labels(a="0"))
+        async with asyncio.TaskGroup() as group:
+            group.create_task(edits.apply(labels(a="1")))
+            await asyncio.sleep(0.1)
+            group.create_task(edits.apply(labels(a="0")))
+
+    assert scene.labels == {"a": "0"}
+
+
+async def test_what_waits_outlives_a_restart_of_the_sender(scene: Scene) -> None:
+    scene.watch()
+    edits = NodeEdits(node=NODE, nodes=scene.nodes, sender=scene.sender)
+    async with asyncio.TaskGroup() as group:
+        first = group.create_task(edits.run())
+        waiting = group.create_task(edits.apply(labels(a="1")))
+        await asyncio.sleep(5)
+        first.cancel()
+        await asyncio.sleep(5)
+        async with connected(scene):
+            second = group.create_task(edits.run())
+            await waiting
+            second.cancel()
+
+    assert scene.labels == {"a": "1"}

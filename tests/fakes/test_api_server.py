@@ -1,0 +1,17 @@
+"""The fake API server keeps the contract that the real one keeps, too."""
+
+from tests.cluster.account import make_node
+from tests.cluster.api import Api
+from tests.cluster.connected import AUTHORITY
+from tests.cluster.contract import Claim, Ground, each_claim
+from tests.fakes.api_server import FakeApiServer
+
+
+@each_claim
+async def test_the_fake_api_server_keeps_that(claim: Claim) -> None:
+    async with (
+        FakeApiServer().running() as server,
+        Api(url=server.url, authority=AUTHORITY, credential=None) as api,
+    ):
+        await make_node(api, "n1")
+        await claim(Ground(api=api, namespace="default", node="n1"))
