@@ -1,7 +1,7 @@
 """Follows one collection of the API server for ever: a list, then one watch after another.
 
 Decided here: when to list, when to resume, how long to wait, and what counts as a dead peer
-(docs/decisions/0006). What the objects mean is the sink's. Each way for a watch to go wrong ends in
+(docs/decisions/0007). What the objects mean is the sink's. Each way for a watch to go wrong ends in
 one of two: resume from the last version seen, or list again where that version is no longer good.
 What was seen so far stays in place meanwhile.
 """
