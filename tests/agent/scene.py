@@ -249,6 +249,19 @@ class Node:
         return await self.kubelet.event("list")
 
 
+async def given_back(pid: int, before: Footprint) -> None:
+    """Wait until a process holds no more descriptors and threads than *before*.
+
+    It may hold a few more for a moment: a connection that closes, a thread that is not idle yet.
+    """
+
+    def no_more() -> bool:
+        now = footprint(pid)
+        return now.descriptors <= before.descriptors and now.threads <= before.threads
+
+    await _come_true(no_more)
+
+
 async def _come_true(true: Callable[[], bool]) -> None:
     async with asyncio.timeout(_PATIENCE_S):
         while True:

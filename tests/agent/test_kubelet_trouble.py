@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.scene import FAULT, footprint, node, served
+from tests.agent.scene import FAULT, footprint, given_back, node, served
 from tests.agent.stage import staged
 from tests.peer.client import PeerError, peer_kubelet
 
@@ -43,7 +43,7 @@ async def test_two_hundred_restarts_leave_nothing_behind(fake_dcmi: Path) -> Non
         log.info("worker: %s, then %s", worker_before, worker_after)
         warned = [line["msg"] for line in agent.lines if line["level"] != "info"]
         assert len(warned) == len(set(warned))
-        assert (after.descriptors, after.threads) == (before.descriptors, before.threads)
+        await given_back(agent.pid, before)
         assert after.rss_mib - before.rss_mib < GROWTH_MIB
         assert worker_after.descriptors == worker_before.descriptors
         assert worker_after.rss_mib - worker_before.rss_mib < GROWTH_MIB
@@ -73,7 +73,7 @@ async def test_two_hundred_restarts_leave_no_task_and_no_object_behind() -> None
             log.info("objects: %s, then %s", objects, objects_after)
             assert after == tasks
             assert objects_after - objects < MOST_NEW_OBJECTS
-            assert [task.restarts for task in agent.bus.tasks.value or ()] == [0] * 15
+            assert {task.restarts for task in agent.bus.tasks.value or ()} == {0}
 
 
 async def test_a_replaced_kubelet_socket_is_enough_of_a_sign(fake_dcmi: Path) -> None:
