@@ -65,7 +65,7 @@ class NodeEdits:
 
         def values() -> Values:
             # Between two attempts newer edits join, and those whose callers left are out.
-            batch[:] = waiting
+            batch[:] = [entry for entry in waiting if not entry[1].done()]
             return values_of(merged(edit for edit, _ in batch))
 
         def request(missing: Values) -> Request:

@@ -104,13 +104,17 @@ class Shown:
 
 @asynccontextmanager
 async def client(
-    url: str, *, credentials: Credentials | None = None, tally: Tally | None = None
+    url: str,
+    *,
+    credentials: Credentials | None = None,
+    tally: Tally | None = None,
+    relax_tls: bool = False,
 ) -> AsyncIterator[ApiServer]:
     """Give a client of the server at *url*."""
     server = ApiServer(
         library=load_library(kubeconfig=False),
         credentials=credentials or Shown(url),
-        relax_tls=False,
+        relax_tls=relax_tls,
         user_agent="ascend-agent/test",
         tally=tally or Tally(),
     )

@@ -1,12 +1,13 @@
 """One client: its time-outs, its errors, its credentials, and what it leaves behind."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from aiohttp import web
+from aiohttp import TCPConnector, web
 from looptime import LoopTimeProxy
 
 from ascend_agent.cluster.credentials import Access, Tls
@@ -19,9 +20,10 @@ from ascend_agent.errors import (
     RejectedError,
     UnauthenticatedError,
 )
-from tests.cluster.connected import TLS, Shown, client
+from tests.cluster.connected import AUTHORITY, TLS, Shown, client
 from tests.fakes.api_server import FakeApiServer, node
 
+STRICT = ssl.VERIFY_X509_STRICT
 ASKED = Asked(verb="get", target="nodes/n1", rule="nodes")
 GET = Request(method="GET", path="/api/v1/nodes/n1", asked=ASKED)
 WATCH = Request(
@@ -199,6 +201,22 @@ async def test_a_certificate_that_can_not_be_read_is_unreachable(
     async with client(fake.url, credentials=shown) as one:
         with pytest.raises(ClusterUnreachableError):
             await one.ask(GET)
+
+
+@pytest.mark.parametrize("relax", [False, True])
+async def test_old_authorities_pass_where_they_were_told_to(
+    fake: FakeApiServer, *, relax: bool
+) -> None:
+    """Python 3.13 checks more strictly than many a cluster's CA can stand."""
+    strict = bool(ssl.create_default_context(cafile=AUTHORITY).verify_flags & STRICT)
+    async with client(fake.url, relax_tls=relax) as one:
+        await one.ask(GET)
+        connector = one._generations[0].client.rest_client.pool_manager.connector
+        assert isinstance(connector, TCPConnector)
+        context = connector._ssl
+        assert isinstance(context, ssl.SSLContext)
+
+    assert bool(context.verify_flags & STRICT) is (strict and not relax)
 
 
 async def test_after_its_end_it_fails_as_unreachable(fake: FakeApiServer) -> None:
