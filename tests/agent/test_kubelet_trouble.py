@@ -24,6 +24,9 @@ MOST_NEW_OBJECTS = 400  # two for each restart would show
 FOUR = "preset 910B3 4"
 
 
+@pytest.mark.timeout(
+    120
+)  # two hundred times four processes: seconds, and a minute where all is busy
 async def test_two_hundred_restarts_leave_nothing_behind(fake_dcmi: Path) -> None:
     """Descriptors, threads, memory of both processes; and no storm of warnings (KL-7, OB-2)."""
     async with node(fake_dcmi, "preset 910B3 8") as there, there.serving() as agent:
