@@ -135,6 +135,19 @@ async def test_an_etcd_that_was_restarted_has_its_data(
     assert "never" not in (await api.get(path))["metadata"]["labels"]
 
 
+async def test_a_server_whose_etcd_hangs_is_not_ready(control_plane: ControlPlane) -> None:
+    """It says it is, for seconds; a scene that went on then would wait for its first read."""
+    control_plane.etcd.send(signal.SIGSTOP)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(1):
+            await control_plane.until_ready()
+
+    await control_plane.revive()
+
+    async with control_plane.api() as api:
+        assert await api.get("/api/v1/namespaces/default")
+
+
 async def test_a_server_that_ends_by_itself_is_named_with_its_log() -> None:
     plane = ControlPlane(server_options=("--no-such-option",))
 
@@ -207,12 +220,20 @@ async def test_a_watch_outlives_a_server_that_was_away(
 ) -> None:
     """Scenes that stop the server wait through it."""
     path = f"/api/v1/namespaces/{own_namespace}"
-    await control_plane.restart_server()
-    await api.patch(path, {"metadata": {"labels": {"seen": "yes"}}})
+    looked = asyncio.Event()
 
-    seen = await api.until(path, lambda state: state and state["metadata"]["labels"].get("seen"))
+    def seen(state: Json | None) -> object:
+        looked.set()
+        return state and state["metadata"]["labels"].get("seen")
 
-    assert seen is not None
+    async with asyncio.TaskGroup() as group:
+        waiting = group.create_task(api.until(path, seen))
+        await looked.wait()
+        await control_plane.restart_server()
+        async with control_plane.api() as again:
+            await again.patch(path, {"metadata": {"labels": {"seen": "yes"}}})
+
+    assert seen(waiting.result()) == "yes"
 
 
 async def test_waiting_in_vain_shows_the_last_state(api: Api, own_namespace: str) -> None:
