@@ -46,7 +46,7 @@ class Bus:
     directory: Latest[PluginDirectory]
     """watch-sockets → serve-resource, hold-instance, probes"""
     instance: Latest[InstanceState]
-    """hold-instance → serve-resource, feed-metrics, probes"""
+    """hold-instance → serve-resource, update-annotations, feed-metrics, probes"""
     serving: Mapping[ResourceName, Latest[ServingState]]
     """serve-resource, one writer a resource → hold-instance, serve-http, feed-metrics, probes"""
     reregister: Latest[int]

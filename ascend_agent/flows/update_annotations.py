@@ -1,7 +1,8 @@
 """NodeView, driver state and own Node → what the scheduler reads about this node.
 
 The dialect says how the Node should look; this flow sees to it, again whenever anything changed,
-whoever changed it. Sends nothing while the Node is not known as it is now. What is sent and how
+whoever changed it. Sends nothing while the Node is not known as it is now, nor while another agent
+serves the node: on an upgrade two versions must not quarrel. What is sent and how
 often is the mechanism's business, and so is a server that can't be reached; here stay the errors
 that only people can mend, and the strangers who want a key otherwise.
 """
@@ -18,6 +19,7 @@ from ascend_agent.interfaces import ClusterEditor, SchedulerDialect
 from ascend_agent.model.chip import ChipSpec
 from ascend_agent.model.cluster import Edit, ForeignEdit
 from ascend_agent.model.ids import Millis
+from ascend_agent.model.kubelet import InstancePhase
 from ascend_agent.model.world import NodeWorld
 from ascend_agent.runtime.backoff import jittered
 from ascend_agent.runtime.clock import Clock
@@ -68,7 +70,7 @@ class UpdateAnnotations:
         self._bus = bus
         self._clock = clock
         self._wakeup = Wakeup()
-        self._inputs = (bus.node, bus.driver, bus.own_node)
+        self._inputs = (bus.node, bus.driver, bus.own_node, bus.instance)
         for channel in self._inputs:
             channel.attach(self._wakeup)
         # Subscribed from the start: what was changed before the first run was changed, too.
@@ -96,7 +98,7 @@ class UpdateAnnotations:
 
     def _plan(self) -> _Plan:
         view, driver, node = self._bus.node.value, self._bus.driver.value, self._bus.own_node.value
-        if view is None or driver is None or node is None or not node.live:
+        if view is None or driver is None or node is None or not node.live or not self._serves():
             return _Plan()
         now = self._clock.now()
         report = self._dialect.report(
@@ -108,6 +110,10 @@ class UpdateAnnotations:
             left_out=report.left_out,
             again_at=_earliest(report.wake_at, *(until for _, until in kept)),
         )
+
+    def _serves(self) -> bool:
+        instance = self._bus.instance.value
+        return instance is not None and instance.phase is InstancePhase.HOLDING
 
     async def _send(self, edits: tuple[Edit, ...]) -> Millis | None:
         """Have *edits* applied, each whatever became of the others; return when to try again."""

@@ -24,6 +24,7 @@ from ascend_agent.flows.update_annotations import UpdateAnnotations
 from ascend_agent.model.cluster import ForeignEdit, MetadataField, Report
 from ascend_agent.model.health import NodeView
 from ascend_agent.model.ids import Millis
+from ascend_agent.model.kubelet import InstancePhase, InstanceState
 from ascend_agent.model.npu import DriverPhase, DriverState
 from ascend_agent.model.world import NodeWorld
 from ascend_agent.runtime.clock import Clock
@@ -35,6 +36,7 @@ from tests.fakes.running import running, settle
 CHIP = "node.kubernetes.io/npu.chip.name"
 DRIVER = "huawei.com/driver.version"
 READY = DriverState(phase=DriverPhase.READY, dcmi_version="24.1")
+HOLDING = InstanceState(phase=InstancePhase.HOLDING)
 LABELS = {
     "accelerator": "huawei-Ascend910",
     "servertype": "Ascend910B-20",
@@ -50,6 +52,7 @@ class _Node:
     bus: Bus
     view: LatestWriter[NodeView]
     driver: LatestWriter[DriverState]
+    instance: LatestWriter[InstanceState]
 
 
 @asynccontextmanager
@@ -65,7 +68,9 @@ async def updating(
         bus=bus,
         view=bus.node.claim("test"),
         driver=bus.driver.claim("test"),
+        instance=bus.instance.claim("test"),
     )
+    node.instance.put(HOLDING)
     node.driver.put(READY)
     if view is not None:
         node.view.put(view)
@@ -129,6 +134,20 @@ async def test_nothing_is_done_on_what_may_be_old() -> None:
         await asyncio.sleep(600)
         assert cluster.asked == 0
         cluster.live(live=True)
+        await settle()
+
+        assert cluster.node.labels == LABELS
+
+
+async def test_an_agent_that_waits_for_another_one_to_end_writes_nothing() -> None:
+    """KL-4: on an upgrade two versions, each with its own idea of a label, would quarrel."""
+    cluster = FakeCluster()
+    async with updating(cluster, view=node_view()) as node:
+        node.instance.put(InstanceState(phase=InstancePhase.WAITING, holder="pid 7"))
+        cluster.change_labels({CHIP: None})
+        await asyncio.sleep(600)
+        assert CHIP not in cluster.node.labels
+        node.instance.put(HOLDING)
         await settle()
 
         assert cluster.node.labels == LABELS
@@ -365,6 +384,7 @@ async def test_news_that_were_missed_stop_nothing() -> None:
     bus, cluster = Bus([]), FakeCluster()
     bus.node.claim("test").put(node_view())
     bus.driver.claim("test").put(READY)
+    bus.instance.claim("test").put(HOLDING)
     own_node = bus.own_node.claim("test")
     strangers = bus.foreign.claim("test")
     flow = UpdateAnnotations(
