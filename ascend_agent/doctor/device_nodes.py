@@ -5,6 +5,7 @@ The way in decides what is wanted and the same code as Allocate's resolves it on
 
 import stat
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from ascend_agent.doctor.answers import DriverTrouble
@@ -18,6 +19,7 @@ from ascend_agent.injection.resolve import paths, resolve
 from ascend_agent.interfaces import Injection
 from ascend_agent.model.allocation import ContainerGrant, Refused
 from ascend_agent.model.chip import ChipSpec
+from ascend_agent.model.ids import PhyId
 from ascend_agent.model.npu import Npu
 from ascend_agent.settings import InjectionWay, Settings
 
@@ -32,12 +34,24 @@ async def _look(place: Place) -> tuple[Finding, ...]:
     npus = draw(answer, place.settings).npus
     if not npus:
         return (skipped(_WHAT, "there is no NPU that could be given to a container"),)
-    found = [await _try(place, _injection(place.settings), [npu]) for npu in npus]
+    ways = [_injection(place.settings)]
     if place.settings.way is InjectionWay.RUNTIME:
         # The vendor's runtime hands in about what the device-node way does.
-        found += [await _try(place, find_injections()["devices"], [npu]) for npu in npus]
-    troubles = [one for one in found if one.verdict is not Verdict.OK]
-    return tuple(troubles) or (found[0],)
+        ways.append(find_injections()["devices"])
+    found = [(npu.phy, await _try(place, way, npu, spec)) for way in ways for npu, spec in npus]
+    troubles = [(phy, one) for phy, one in found if one.verdict is not Verdict.OK]
+    return _merged(troubles or found[:1])
+
+
+def _merged(found: Sequence[tuple[PhyId, Finding]]) -> tuple[Finding, ...]:
+    """Return each finding once, with the NPUs it is about: a control node is missing to all."""
+    about: dict[Finding, list[str]] = {}
+    for phy, finding in found:
+        about.setdefault(finding, []).append(str(phy))
+    return tuple(
+        replace(finding, detail=f"NPU {', '.join(phys)}: {finding.detail}")
+        for finding, phys in about.items()
+    )
 
 
 def _injection(settings: Settings) -> Injection:
@@ -45,25 +59,24 @@ def _injection(settings: Settings) -> Injection:
     return WithLogicalIds(way) if settings.logical_ids else way
 
 
-async def _try(place: Place, injection: Injection, npus: Sequence[tuple[Npu, ChipSpec]]) -> Finding:
+async def _try(place: Place, injection: Injection, npu: Npu, spec: ChipSpec) -> Finding:
     host = place.host_files
     mounts = await host.base_mounts() if injection.reads_mounts else None
-    wants = injection.wants(npus, base_mounts=mounts)
+    wants = injection.wants([(npu, spec)], base_mounts=mounts)
     existing = await host.existing(paths(wants))
     entries = {want.path: await host.entries(want) for want in wants.directories}
-    phys = [npu.phy for npu, _ in npus]
-    grant = resolve(wants, existing=existing, entries=entries, npus=phys)
+    grant = resolve(wants, existing=existing, entries=entries, npus=[npu.phy])
     if isinstance(grant, Refused):
-        return fail("device node missing", f"NPU {phys[0]}: {grant.detail}", remedy=_MISSING)
+        return fail("device node missing", grant.detail, remedy=_MISSING)
     wrong = await place.off_loop(lambda: _no_devices(place, grant))
     if wrong:
         return fail(
             "no device node",
-            f"NPU {phys[0]}: {', '.join(wrong)}",
+            ", ".join(wrong),
             remedy="remove what lies there and load the driver anew: a container runtime makes "
             "folders of what it is to mount and can't find",
         )
-    return ok(_WHAT, f"by {injection.name}, of NPU {phys[0]}: {describe(grant)}")
+    return ok(_WHAT, f"by {injection.name}: {describe(grant)}")
 
 
 def _no_devices(place: Place, grant: ContainerGrant) -> list[str]:

@@ -39,18 +39,29 @@ async def test_what_a_container_would_get_is_shown(tmp_path: Path, way: str, wor
 
 
 @pytest.mark.parametrize("way", ["devices", "cdi", "runtime"])
-@pytest.mark.parametrize(("missing", "count"), [("davinci1", 1), ("davinci_manager", 2)])
-async def test_each_npu_whose_node_is_missing_fails(
-    tmp_path: Path, way: str, missing: str, count: int
+@pytest.mark.parametrize(
+    ("missing", "about"), [("davinci1", "NPU 1: "), ("davinci_manager", "NPU 0, 1: ")]
+)
+async def test_a_missing_node_is_told_once_with_the_npus_that_lack_it(
+    tmp_path: Path, way: str, missing: str, about: str
 ) -> None:
     """Allocate must not be the first to find out (IM-6)."""
     nodes(tmp_path, *(name for name in NODES if name != missing))
     where = place(tmp_path, driver=survey(npu(0), npu(1)), settings={"inject": way})
 
+    finding = await the_one(CHECK, where)
+
+    assert (finding.verdict, finding.what) == (Verdict.FAIL, "device node missing")
+    assert finding.detail.startswith(f"{about}device node /dev/{missing} is missing")
+
+
+async def test_different_troubles_are_told_apart(tmp_path: Path) -> None:
+    nodes(tmp_path, "davinci_manager")
+    where = place(tmp_path, driver=survey(npu(0), npu(1)))
+
     findings = await CHECK.look(where)
 
-    assert [one.what for one in findings] == ["device node missing"] * count
-    assert all(f"/dev/{missing}" in one.detail for one in findings)
+    assert [one.detail.partition(":")[0] for one in findings] == ["NPU 0", "NPU 1"]
 
 
 async def test_a_folder_in_a_nodes_place_is_no_node(tmp_path: Path) -> None:
