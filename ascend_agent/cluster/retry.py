@@ -10,8 +10,8 @@ _REFUSED: Final = Backoff(delays_s=(0.5, 1.0, 2.0, 5.0, 15.0, 30.0, 60.0), endle
 _SPREAD: Final = 0.2
 
 
-PATIENCE: Final = 3
-"""Refusals in a row, 3.5 s together, that may be a server's that has not read its rules yet.
+PATIENCE: Final = 4
+"""Refusals in a row, 8.5 s together, that may be a server's that has not read its rules yet.
 
 Quirk: kube-apiserver 1.36 serves before its RBAC rules are there, and answers 403 till then.
 """

@@ -187,8 +187,8 @@ async def test_a_refusal_that_passes_is_outlived_and_one_that_stays_is_told(
         with pytest.raises(ForbiddenError):
             await scene.send({A: "2"})
 
-    assert looptime < 12
-    assert scene.tally.patches == 8
+    assert looptime < 18
+    assert scene.tally.patches == 9
 
 
 async def test_a_node_that_is_gone_is_told_at_once(scene: Scene) -> None:
