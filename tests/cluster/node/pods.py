@@ -105,13 +105,10 @@ def read_log(path: Path) -> list[str]:
     return lines
 
 
-def parse_held(lines: list[str]) -> frozenset[int] | None:
-    """Return the NPUs that ``HOLD`` said it has, at last; None before it said so."""
-    for line in reversed(lines):
-        word, *nodes = line.split()
-        if word == "holds":
-            return frozenset(int(node.removeprefix("davinci")) for node in nodes)
-    return None
+def parse_held(lines: list[str]) -> list[frozenset[int]]:
+    """Return the NPUs that ``HOLD`` said it has, one entry for each time it was started."""
+    said = [line.split()[1:] for line in lines if line.split()[0] == "holds"]
+    return [frozenset(int(node.removeprefix("davinci")) for node in nodes) for nodes in said]
 
 
 def parse_sight(lines: list[str]) -> Sight:

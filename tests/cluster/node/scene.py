@@ -82,12 +82,13 @@ class Scene:
         """Wait until a pod runs, and return it."""
         return await self._phase(name, "Running")
 
-    async def held(self, name: str) -> frozenset[int]:
-        """Wait until a pod runs, and return the NPUs it has."""
+    async def held(self, name: str, *, starts: int = 1) -> frozenset[int]:
+        """Wait until a pod runs and was started so often; return the NPUs it has."""
         await self.runs(name)
 
         async def said() -> frozenset[int] | None:
-            return parse_held(self._log(name))
+            found = parse_held(self._log(name))
+            return found[-1] if len(found) >= starts else None
 
         return await eventually(said, what=f"what pod {name} says of its NPUs")
 

@@ -1,5 +1,6 @@
 """Kubelet, agent and API server end and come back; what runs goes on, with the NPUs it had."""
 
+import os
 import signal
 from itertools import combinations
 from pathlib import Path
@@ -62,6 +63,17 @@ async def test_a_kubelet_that_restarts_under_load_gives_no_npu_twice(
         assert not any(one & other for one, other in combinations(held, 2))
         assert await agent.logged("registered with the kubelet", count=2)
         await scene.offers(NPUS)
+
+
+async def test_a_container_that_is_restarted_keeps_its_npus_and_nobody_asks(scene: Scene) -> None:
+    """The kubelet allocates when it admits a pod, so a refusal can't hit a restart."""
+    async with scene.serving() as agent:
+        await scene.create("stays", 2)
+        before = await scene.held("stays")
+        os.kill(await scene.process("stays"), signal.SIGKILL)
+
+        assert await scene.held("stays", starts=2) == before
+        assert len(agent.told("allocated")) == 1
 
 
 async def test_an_agent_that_is_killed_and_restarted_disturbs_no_pod(scene: Scene) -> None:
