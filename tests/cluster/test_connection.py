@@ -1,6 +1,7 @@
 """The whole connection against the fake API server: real HTTP, virtual time."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -303,3 +304,37 @@ async def test_edits_of_one_moment_become_one_write(
 async def test_without_address_and_file_there_is_no_connection() -> None:
     with pytest.raises(WiringError):
         connection(folder=Path("/nowhere"))
+
+
+async def test_no_token_gets_into_a_log(
+    server: FakeApiServer, playing: Playing, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Design 5: neither by us nor by a library, at whatever level, nor in what people read."""
+    caplog.set_level(logging.DEBUG)
+    cluster = await playing.begin()
+    await ready(cluster)
+    server.refuse(401, times=99)
+    server.cut()
+
+    state = await until(cluster.states(), lambda state: state.phase is ApiPhase.FORBIDDEN)
+    with pytest.raises(ForbiddenError) as caught:
+        await cluster.apply(labels(a="1"))
+
+    assert "api server refuses the agent" in caplog.messages
+    shown = [caplog.text, str(state), str(caught.value), *map(repr, caplog.records)]
+    assert not [text for text in shown if "t0ken" in text]
+
+
+async def test_nothing_is_left_of_a_connection_that_ended(
+    server: FakeApiServer, tmp_path: Path
+) -> None:
+    """AP-9: no socket, no task, no warning of something unclosed; again and again."""
+    before = len(list(Path("/proc/self/fd").iterdir()))  # noqa: ASYNC240 -- no file system
+    one = connection(folder=service_account(tmp_path / "sa"), url=server.url)
+    for _ in range(5):
+        async with running(one):
+            await ready(one)
+    await server.stop()
+
+    after = len(list(Path("/proc/self/fd").iterdir()))  # noqa: ASYNC240 -- no file system
+    assert after <= before
