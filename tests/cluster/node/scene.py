@@ -65,10 +65,14 @@ class Scene:
             lambda node: node and is_ready(node) and _beat(node) > before,
         )
 
-    async def offers(self, allocatable: int, *, capacity: int = NPUS) -> None:
-        """Wait until the node has so many NPUs, and so many of them fit."""
+    async def offers(
+        self, allocatable: int, *, capacity: int = NPUS, resource: str = RESOURCE
+    ) -> None:
+        """Wait until the node has so much of a resource, and so much of it is fit."""
         wanted = (str(capacity), str(allocatable))
-        await self.api.until(node_path(self.node.name), lambda node: node and npus(node) == wanted)
+        await self.api.until(
+            node_path(self.node.name), lambda node: node and amounts(node, resource) == wanted
+        )
 
     # --- pods ----------------------------------------------------------------------------
 
@@ -187,12 +191,12 @@ class Scene:
         return f"/api/v1/nodes?fieldSelector=metadata.name={self.node.name}"
 
 
-def npus(node: Json) -> tuple[str, str]:
-    """Return what a Node object says of NPUs: capacity and allocatable."""
+def amounts(node: Json, resource: str) -> tuple[str, str]:
+    """Return what a Node object says of a resource: capacity and allocatable."""
     status = node["status"]
     return (
-        status.get("capacity", {}).get(RESOURCE, ""),
-        status.get("allocatable", {}).get(RESOURCE, ""),
+        status.get("capacity", {}).get(resource, ""),
+        status.get("allocatable", {}).get(resource, ""),
     )
 
 

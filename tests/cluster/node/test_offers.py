@@ -1,4 +1,4 @@
-"""What the node offers follows the health of its NPUs."""
+"""What the node offers: its NPUs by the kubelet's names for them, as many as are fit."""
 
 from pathlib import Path
 
@@ -20,6 +20,33 @@ async def test_the_node_offers_its_npus_while_an_agent_serves(scene: Scene) -> N
     async with scene.agent():
         await scene.offers(NPUS)
     await scene.offers(0)
+
+
+@pytest.mark.parametrize(
+    ("chip", "resource"),
+    [
+        ("310", "huawei.com/Ascend310"),
+        ("310P3", "huawei.com/Ascend310P"),
+        ("910C", "huawei.com/Ascend910"),
+        ("950", "huawei.com/npu"),
+    ],
+)
+async def test_the_kubelet_takes_every_chips_resource(
+    scene: Scene, chip: str, resource: str
+) -> None:
+    driver = ("--driver", "simulated", "--chip", chip, "--npus", "4")
+    async with scene.agent(driver=driver):
+        await scene.offers(4, capacity=4, resource=resource)
+
+
+async def test_shares_let_two_pods_have_one_npu(scene: Scene) -> None:
+    """Each NPU counts four times, and shares are spread: both pods see all of them."""
+    async with scene.agent("--shares", "4"):
+        await scene.offers(4 * NPUS, capacity=4 * NPUS)
+        for name in ("one", "other"):
+            await scene.create(name, 2 * NPUS)
+
+        assert await scene.held("one") == await scene.held("other") == set(range(NPUS))
 
 
 async def test_a_fault_lowers_allocatable_and_recovery_raises_it(
