@@ -14,7 +14,7 @@ from ascend_agent.flows.allocate import Allocate
 from ascend_agent.flows.held_npus import HeldNpus
 from ascend_agent.flows.offers import ResourceOffers
 from ascend_agent.injection import devnodes, runtime
-from ascend_agent.interfaces import HostFiles, Injection
+from ascend_agent.interfaces import HostFiles, Injection, SchedulerDialect
 from ascend_agent.model.allocation import (
     AllocationRequest,
     Allocations,
@@ -32,7 +32,7 @@ from ascend_agent.model.ids import (
 )
 from ascend_agent.model.npu import DriverPhase, DriverState
 from ascend_agent.model.pods import Pod, PodKey, PodPhase, Pods
-from ascend_agent.model.world import SharePolicy
+from ascend_agent.model.world import SharePolicy, World
 from ascend_agent.runtime.clock import Clock
 from ascend_agent.runtime.latest import Latest
 from ascend_agent.slicing import shared, whole
@@ -66,6 +66,7 @@ def _allocate(
     injection: Injection = runtime.INJECTION,
     host: HostFiles | None = None,
     held: HeldNpus | None = None,
+    dialect: SchedulerDialect = plain.DIALECT,
 ) -> Allocate:
     if view is not None:
         bus.node.claim("test").put(view)
@@ -73,7 +74,7 @@ def _allocate(
         offers=ResourceOffers(
             word="Ascend910",
             resource=RESOURCE,
-            dialect=plain.DIALECT,
+            dialect=dialect,
             mode=whole.MODE if shares == 1 else shared.MODE,
             shares=shares,
             share_policy=SharePolicy.SPREAD,
@@ -438,3 +439,21 @@ async def test_a_held_npu_is_not_recommended_again_while_there_are_others() -> N
     assert await preferred(*ids, size=3) == set(ids[1:])
     assert await preferred(*ids, size=4) == set(ids)  # no way around it
     assert ids[0] in await preferred(*ids, must=(ids[0],), size=2)
+
+
+class _TakesAll(plain.PlainDialect):
+    def prefer(self, request: PreferenceRequest, world: World) -> tuple[PluginDeviceId, ...]:
+        return request.available
+
+
+async def test_what_the_kubelet_must_include_is_never_kept_from_the_dialect() -> None:
+    """Its list is part of what is available: a dialect may rely on that."""
+    held = _held(FakeUsage({0: [4711], 1: [4711]}))
+    allocate = _allocate(Bus([]), view=node_view(4), held=held, dialect=_TakesAll())
+    ids = tuple(PluginDeviceId(f"Ascend910-{phy}") for phy in range(4))
+    for device in ids[:2]:
+        with pytest.raises(AllocationError, match="is not free"):
+            await allocate.allocate([_asks(device)])
+
+    request = PreferenceRequest(resource=RESOURCE, available=ids, must_include=ids[:1], size=2)
+    assert await allocate.prefer([request]) == ((ids[0], ids[2], ids[3]),)
