@@ -19,6 +19,9 @@ from ascend_agent.runtime.clock import Clock
 T = TypeVar("T")
 
 NODE = NodeName("n1")
+LIBRARY = load_library(kubeconfig=True)
+"""Imported with the tests: in one of them it would block the loop."""
+
 AUTHORITY = Path(__file__).parents[1] / "fakes" / "authority.pem"
 """Vouches for nobody; without one the whole bundle of the host would be read for each client."""
 
@@ -112,7 +115,7 @@ async def client(
 ) -> AsyncIterator[ApiServer]:
     """Give a client of the server at *url*."""
     server = ApiServer(
-        library=load_library(kubeconfig=False),
+        library=LIBRARY,
         credentials=credentials or Shown(url),
         relax_tls=relax_tls,
         user_agent="ascend-agent/test",

@@ -12,8 +12,8 @@ import yaml
 
 from ascend_agent.cluster.credentials import file_mark
 from ascend_agent.cluster.kubeconfig import Kubeconfig
-from ascend_agent.cluster.lean import load_library
 from ascend_agent.errors import ClusterUnreachableError
+from tests.cluster.connected import LIBRARY
 
 _CONTEXT = "current-context: x\ncontexts: [{name: x, context: {cluster: c}}]\n"
 
@@ -37,7 +37,7 @@ def write(
 
 
 def source(path: Path) -> Kubeconfig:
-    return Kubeconfig(path=path, library=load_library(kubeconfig=True))
+    return Kubeconfig(path=path, library=LIBRARY)
 
 
 async def test_a_token_and_an_address_are_read(tmp_path: Path) -> None:
