@@ -50,7 +50,7 @@ async def test_a_socket_that_is_left_is_a_warning(tmp_path: Path) -> None:
     where = place(tmp_path)
     left(tmp_path / "plugins/davinci-mini.sock")
 
-    assert (await the_one(CHECK, where)).what == "socket of another plugin"
+    assert await found(CHECK, where) == [(Verdict.WARN, "socket of another plugin")]
 
 
 @pytest.mark.parametrize("held", [True, False])
