@@ -7,7 +7,7 @@ the server decides who asks and what is right; only the fault is ours. Bodies pa
 import asyncio
 import ssl
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,6 +24,14 @@ class _Fault:
     of: str
     left: int
     answer: Callable[[web.Request], web.Response | None]
+
+
+def _abort(transport: asyncio.Transport) -> None:
+    """Cut one connection, which may have been closed already."""
+    # Quirk: Python 3.11.2, Debian 12's, forgets the protocol of a TLS transport that was closed
+    # twice, and then fails to abort it.
+    with suppress(AttributeError):
+        transport.abort()
 
 
 class FaultProxy:
@@ -46,7 +54,7 @@ class FaultProxy:
     def cut(self) -> None:
         """Cut every connection."""
         for transport in list(self._connections):
-            transport.abort()
+            _abort(transport)
 
     def stall(self) -> None:
         """Pass nothing on in either direction, and say nothing: half-open, for whoever waits."""
@@ -112,7 +120,7 @@ class FaultProxy:
             return await self._answer(request)
         except (ClientError, ConnectionError):
             # The server went away, or the agent did: whoever is left hears of it as from a wire.
-            transport.abort()
+            _abort(transport)
             raise web.HTTPBadGateway from None
         finally:
             self._connections.discard(transport)
