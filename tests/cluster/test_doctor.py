@@ -113,7 +113,7 @@ async def test_a_node_of_another_cluster_is_not_there(visitor: Visitor) -> None:
 
 
 async def test_a_token_of_another_cluster_is_refused(visitor: Visitor) -> None:
-    service_account(visitor.folder, "not.a.token")
+    service_account(visitor.folder, "not.a.token", visitor.plane.authority)
 
     answer = await visitor.ask()
 
