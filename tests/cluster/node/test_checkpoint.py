@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.node.cluster_node import KUBELET
+from tests.cluster.node.hardware import on_fake_hardware
 from tests.cluster.node.scene import NPUS, Scene
-from tests.fake_dcmi.control import fake_host
 
 pytestmark = pytest.mark.cluster
 
@@ -34,32 +34,27 @@ async def test_a_checkpoint_that_is_damaged_gives_no_npu_to_two_pods(
     Its capacity returns all the same, the pod stays, and the agent refuses what the pod holds,
     since the driver tells of the pod's process. Afterwards the NPUs are given as ever.
     """
-    driver = ("--library", str(fake_dcmi), "--allow-unsafe-library")
-    with fake_host(f"preset 910B3 {NPUS}") as host:
-        async with scene.agent(
-            "--inject", "devices", driver=driver, environment=host.environment
-        ) as agent:
-            await scene.offers(NPUS)
-            await scene.create("stays", 2)
-            before = await scene.held("stays")
-            process = await scene.process("stays")
-            for npu in before:
-                host.set_processes(npu, [(process, 1 << 20)])
-            await scene.node.stop(KUBELET)
-            scene.node.home.checkpoint.write_text("{")
-            await scene.start_kubelet()
-            await agent.logged("registered with the kubelet", count=2)
-            await scene.offers(NPUS)
-            # Of a resource's amount the kubelet keeps account by the pods themselves, so it lets
-            # in what fits beside the pod; which devices, it asks the agent, who prefers the first.
-            await scene.create("second", NPUS - 2)
+    async with on_fake_hardware(scene, fake_dcmi) as (agent, host):
+        await scene.create("stays", 2)
+        before = await scene.held("stays")
+        process = await scene.process("stays")
+        for npu in before:
+            host.set_processes(npu, [(process, 1 << 20)])
+        await scene.node.stop(KUBELET)
+        scene.node.home.checkpoint.write_text("{")
+        await scene.start_kubelet()
+        await agent.logged("registered with the kubelet", count=2)
+        await scene.offers(NPUS)
+        # Of a resource's amount the kubelet keeps account by the pods themselves, so it lets
+        # in what fits beside the pod; which devices, it asks the agent, who prefers the first.
+        await scene.create("second", NPUS - 2)
 
-            why = await scene.refused("second")
-            assert "is not free" in why
-            assert f"process {process} " in why
-            assert await scene.held("stays") == before
-            await scene.delete("stays")
-            for npu in before:
-                host.set_processes(npu, [])
-            await scene.create("next", NPUS)
-            assert len(await scene.held("next")) == NPUS
+        why = await scene.refused("second")
+        assert "is not free" in why
+        assert f"process {process} " in why
+        assert await scene.held("stays") == before
+        await scene.delete("stays")
+        for npu in before:
+            host.set_processes(npu, [])
+        await scene.create("next", NPUS)
+        assert len(await scene.held("next")) == NPUS

@@ -4,15 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.agent.scene import FAULT
+from tests.cluster.node.hardware import on_fake_hardware
 from tests.cluster.node.scene import NPUS, Scene
 
 pytestmark = pytest.mark.cluster
-
-FAULT_AND_RECOVERY = """
-steps:
-  - {at_s: 8, npu: 3, fault: 80E01801}
-  - {at_s: 12, npu: 3, recover: 80E01801}
-"""
 
 
 async def test_the_node_offers_its_npus_while_an_agent_serves(scene: Scene) -> None:
@@ -50,19 +46,18 @@ async def test_shares_let_two_pods_have_one_npu(scene: Scene) -> None:
 
 
 async def test_a_fault_lowers_allocatable_and_recovery_raises_it(
-    scene: Scene, tmp_path: Path
+    scene: Scene, fake_dcmi: Path
 ) -> None:
     """Capacity stays, for the NPU is there; and so does a pod that has it, whose status tells.
 
     The kubelet tells of the node once a second.
     """
-    scenario = tmp_path / "scenario.yaml"
-    scenario.write_text(FAULT_AND_RECOVERY)
-
-    async with scene.serving("--scenario", str(scenario)):
+    async with on_fake_hardware(scene, fake_dcmi) as (_, host):
         await scene.create("user", NPUS)
         await scene.held("user")
+        host.inject(3, FAULT)
         await scene.offers(NPUS - 1)
         await scene.told_of("user", "Ascend910-3", "Unhealthy")
+        host.recover(3, FAULT)
         await scene.offers(NPUS)
         await scene.told_of("user", "Ascend910-3", "Healthy")

@@ -8,15 +8,12 @@ from typing import Any
 
 import pytest
 
+from tests.agent.scene import FAULT
 from tests.cluster.node.cluster_node import KUBELET
+from tests.cluster.node.hardware import on_fake_hardware
 from tests.cluster.node.scene import NPUS, Scene
 
 pytestmark = pytest.mark.cluster
-
-LATE_FAULT = """
-steps:
-  - {at_s: 8, npu: 7, fault: 80E01801}
-"""
 
 
 def holders(status: dict[str, Any]) -> dict[str, frozenset[int]]:
@@ -115,15 +112,14 @@ async def test_an_upgrade_hands_the_node_over(scene: Scene) -> None:
 
 
 async def test_an_api_server_that_is_away_hides_nothing_for_good(
-    scene: Scene, tmp_path: Path
+    scene: Scene, fake_dcmi: Path
 ) -> None:
     """A fault meanwhile is seen afterwards, and pods come and run as before."""
-    scenario = tmp_path / "scenario.yaml"
-    scenario.write_text(LATE_FAULT)
-    async with scene.serving("--scenario", str(scenario)) as agent:
+    async with on_fake_hardware(scene, fake_dcmi) as (agent, host):
         await scene.create("stays", 2)
         before = await scene.held("stays")
         await scene.control_plane.stop_server()
+        host.inject(7, FAULT)
         await agent.logged("npu out of service", npu=7)
         await scene.control_plane.start_server()
 
