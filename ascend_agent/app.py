@@ -365,6 +365,7 @@ class Agent:
             usage=DriverUsage(self._worker),
             owners=StatedOwners(stated, others=owners) if stated else owners,
             driver=self.bus.driver,
+            patience_s=min(1.0, self._settings.allocate_timeout_s / 3),  # a refusal must be in time
         )
 
     def _reach_cluster(self) -> LateConnection | ClusterOff:

@@ -83,8 +83,8 @@ class Allocate:
             refusal = ""
         except TimeoutError:
             refusal = (
-                f"no answer within {self._timeout_s:g} s: the host's files did not answer; "
-                "see the agent's log and /status"
+                f"no answer within {self._timeout_s:g} s: the host's files, the driver or another "
+                "Allocate took too long; see the agent's log and /status"
             )
             raise AllocationError(refusal) from None
         except AllocationError as error:

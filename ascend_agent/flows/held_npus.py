@@ -33,8 +33,9 @@ log = logging.getLogger(__name__)
 _LOOK_S = 0.3
 """All NPUs are asked at once, and together may take so long."""
 
-_PAUSES_S = (0.05, 0.15, 0.3, 0.5)
-"""Waits before asking again: a pod that is just ending gives its NPU back a moment later."""
+_PAUSES = (0.05, 0.15, 0.3, 0.5)
+"""Waits before asking again, in parts of all patience: a pod that is just ending gives its NPU back
+a moment later."""
 
 _LEAVE_ALONE_S = 600.0
 """How long an NPU that did not answer in time is not asked: a question that hangs takes its card
@@ -69,21 +70,30 @@ class Holdings:
 
 
 class HeldNpus:
-    """Finds out which NPUs a live process of a pod holds; one for all resources of a node."""
+    """Finds out which NPUs a live process of a pod holds; one for all resources of a node.
+
+    *patience_s* is how long a pod that may be ending is waited for.
+    """
 
     def __init__(
-        self, *, usage: UsageReader, owners: ProcessOwners, driver: Latest[DriverState]
+        self,
+        *,
+        usage: UsageReader,
+        owners: ProcessOwners,
+        driver: Latest[DriverState],
+        patience_s: float = 1.0,
     ) -> None:
         self._usage = usage
         self._owners = owners
         self._driver = driver
+        self._patience_s = patience_s
         self._not_before: dict[PhyId, float] = {}
         self._found_at: dict[PhyId, float] = {}
         self._troubles: dict[PhyId, str] = {}
         self._owners_trouble = ""
 
     async def find(self, npus: Sequence[Npu]) -> Holdings:
-        """Return which of *npus* are held, after up to a second of patience with those that are.
+        """Return which of *npus* are held, after some patience with those that are.
 
         What can't be asked again counts as last answered, as far as those processes still live.
         """
@@ -92,10 +102,10 @@ class HeldNpus:
         unknown = [npu.phy for npu in npus if npu.phy not in lists]
         if held is None:
             unknown += [phy for phy, processes in lists.items() if processes]
-        for pause_s in _PAUSES_S:
+        for pause in _PAUSES:
             if not held:
                 break
-            await asyncio.sleep(pause_s)
+            await asyncio.sleep(pause * self._patience_s)
             again = [npu for npu in npus if npu.phy in held]
             lists = {npu.phy: lists[npu.phy] for npu in again} | await self._read(again)
             newer = await self._owned(lists)

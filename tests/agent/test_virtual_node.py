@@ -402,3 +402,17 @@ async def test_a_pod_that_is_just_ending_makes_room_for_the_next() -> None:
         await stage.kubelet.admit(pod("trainer-1", 1))
 
         assert stage.now() == pytest.approx(11.0, abs=0.1)  # asked again after 0.5, then 1.0 s
+
+
+async def test_a_refusal_is_in_time_however_short_an_allocate_may_be() -> None:
+    held = process(1, 0, pod="forgotten-0")
+    async with (
+        staged(node(held, npus=1), allocate_timeout_s=1) as stage,
+        stage.kubelet,
+        stage.agent(),
+    ):
+        await stage.next(Listed)
+        await asyncio.sleep(2)
+
+        with pytest.raises(AdmissionError, match="pod with uid forgotten-0 holds NPU 0"):
+            await stage.kubelet.admit(pod("trainer-0", 1))

@@ -25,11 +25,15 @@ FREE = Holdings()
 
 
 def _held(
-    usage: FakeUsage, owners: FakeOwners, *, phase: DriverPhase = DriverPhase.READY
+    usage: FakeUsage,
+    owners: FakeOwners,
+    *,
+    phase: DriverPhase = DriverPhase.READY,
+    patience_s: float = 1.0,
 ) -> HeldNpus:
     driver: Latest[DriverState] = Latest("driver")
     driver.claim("test").put(DriverState(phase=phase))
-    return HeldNpus(usage=usage, owners=owners, driver=driver)
+    return HeldNpus(usage=usage, owners=owners, driver=driver, patience_s=patience_s)
 
 
 def _npus(*phys: int) -> list[Npu]:
@@ -70,6 +74,17 @@ async def test_an_npu_that_a_pods_process_holds_is_held_after_a_second(
     assert found == Holdings(held=(_by(2, 4711),))
     assert usage.asked == {1: 1, 2: 5}  # the free one stays free
     assert looptime == pytest.approx(1.0)
+
+
+async def test_less_patience_asks_as_often_in_less_time(looptime: LoopTimeProxy) -> None:
+    """Where an Allocate has little time the refusal must still be in it."""
+    usage = FakeUsage({2: [4711]})
+
+    found = await _held(usage, FakeOwners({4711: POD}), patience_s=0.2).find(_npus(2))
+
+    assert found.held == (_by(2, 4711),)
+    assert usage.asked == {2: 5}
+    assert looptime == pytest.approx(0.2)
 
 
 @pytest.mark.parametrize("ends_s", [0.01, 0.1, 0.4, 0.99])
