@@ -85,7 +85,7 @@ class Objects(Generic[T]):
         listed = [item for item in map(self._read, items) if item is not None]
         there = {item.uid for item in listed}
         for uid, entry in list(self._entries.items()):
-            newer = entry.acknowledged and is_newer(entry.item.version, version)
+            newer = is_newer(entry.item.version, version)
             if uid not in there and not newer:
                 self._forget(uid)
             elif not newer:
