@@ -14,7 +14,7 @@ from ascend_agent.settings import DriverKind
 
 _REMEDIES: Final = {
     "missing": "install the driver on the host; in a pod mount /usr/local/Ascend/driver from the "
-    "host and set LD_LIBRARY_PATH to its lib64/driver, or name the file with --library",
+    "host and name its lib64/driver with --library-path, or the file with --library",
     "refused": "do what the sentence says: whoever can change the file or a folder above it would "
     "run code as root",
 }
@@ -54,8 +54,8 @@ CHECK: Final = Check(
     name="driver-library",
     asks="Can libdcmi.so be found, and does it belong to root with all folders above it?",
     advice=(
-        "Missing: mount the host's driver folder into the pod, set LD_LIBRARY_PATH, or give "
-        "--library.\n"
+        "Missing: mount the host's driver folder into the pod (the chart's driverDir), or name its "
+        "place with --library-path or --library.\n"
         "Refused: correct the owner or mode that the detail names; a file that others can "
         "change is never loaded."
     ),

@@ -454,9 +454,9 @@ def test_names_of_ones_own_are_used() -> None:
 def test_the_vendors_library_is_found_in_the_drivers_folders(name: str) -> None:
     rendered, values = golden(name), values_of(name)
     if values["settings"]["driver"] != "dcmi":
-        assert "LD_LIBRARY_PATH" not in rendered.environment
+        assert "ASCEND_AGENT_LIBRARY_PATH" not in rendered.environment
         return
-    folders = rendered.environment["LD_LIBRARY_PATH"].split(":")
+    folders = rendered.environment["ASCEND_AGENT_LIBRARY_PATH"].split(":")
 
     assert f"{values['driverDir']}/lib64/driver" in folders
     assert set(values["driverExtraDirs"]) <= set(folders)

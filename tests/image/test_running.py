@@ -95,7 +95,7 @@ async def test_the_hosts_driver_library_runs_in_it(
             image,
             tmp_path / "plugins",
             mounts=[bound(DRIVER, driver), bound(str(folder), folder, writable=True)],
-            environment={"LD_LIBRARY_PATH": f"{DRIVER}/lib64/driver", **host.environment},
+            environment={"ASCEND_AGENT_LIBRARY_PATH": f"{DRIVER}/lib64/driver", **host.environment},
         ) as process:
             ready = await process.logged("driver ready")
             assert (await kubelet.event("list"))["healthy"] == 2

@@ -21,6 +21,7 @@ NO_VALUES: Final[Mapping[str, str]] = {
     "host-root": "the chart mounts it where a way of injection needs it",
     "kubeconfig": "in a pod the credentials are the ServiceAccount's",
     "kubelet-socket": "follows from devicePluginDir, which is what is mounted",
+    "library-path": "follows from driverDir and driverExtraDirs, which are what is mounted",
     "node-name": "NODE_NAME, by the downward API",
     "pod-resources-socket": "follows from kubeletDir, which is what is mounted",
     "service-account-dir": "where the kubelet puts the token",

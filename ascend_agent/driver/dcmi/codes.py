@@ -68,7 +68,7 @@ NEXT_STEPS: dict[int, str] = {
     -8022: "split the chip as its template says, or remove its partition",
     -8023: "install the driver and its firmware anew",
     SYMBOL_MISSING: "install a newer Ascend driver",
-    LIBRARY_NOT_LOADED: "mount the host's driver folder, and set LD_LIBRARY_PATH to its lib64",
+    LIBRARY_NOT_LOADED: "mount the host's driver folder, and name its lib64 with --library-path",
 }
 """What an operator can do about a code; the others are not an operator's to mend."""
 

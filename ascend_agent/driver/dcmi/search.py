@@ -70,7 +70,7 @@ def find_library(
     raise LibraryTroubleError(
         "missing",
         f"{name} was not found. {' '.join(reasons)} Mount the host's /usr/local/Ascend/driver and"
-        " set LD_LIBRARY_PATH to its lib64/driver, or name the file with --library.",
+        " name its lib64/driver with --library-path, or the file with --library.",
     )
 
 

@@ -47,7 +47,10 @@ microk8s: {kubeletDir: /var/snap/microk8s/common/var/lib/kubelet, devicePluginDi
 {{- regexFind "[0-9]+$" .Values.settings.http -}}
 {{- end -}}
 
-{{/* What the loader searches: the driver's three folders, then the extra ones. */}}
+{{/*
+Where the worker finds the vendor's libraries: the driver's three folders, then the extra ones. Not
+LD_LIBRARY_PATH of the container, by which the agent would load the driver's libraries for its own.
+*/}}
 {{- define "ascend-agent.libraryPath" -}}
 {{- $lib := printf "%s/lib64" (trimSuffix "/" .Values.driverDir) -}}
 {{- concat (list $lib (printf "%s/driver" $lib) (printf "%s/common" $lib)) (default list .Values.driverExtraDirs) | join ":" -}}

@@ -8,6 +8,7 @@ wins over them.
 {{- $given := omit .Values.settings "dockerRuntime" "scenario" -}}
 {{- if include "ascend-agent.hardware" . -}}
 {{- $given = omit $given "chip" "npus" "seed" -}}
+{{- $given = merge (dict "libraryPath" (include "ascend-agent.libraryPath" .)) $given -}}
 {{- else -}}
 {{- $given = omit $given "library" "allowUnsafeLibrary" -}}
 {{- if .Values.settings.scenario -}}
