@@ -196,6 +196,19 @@ async def test_an_ordinary_user_is_told_what_can_not_be_seen() -> None:
 
 
 @pytest.mark.peer
+async def test_the_driver_is_looked_for_where_the_agent_looks(
+    fake_dcmi: Path, make_fake_host: Callable[..., FakeHost]
+) -> None:
+    told = await consult(
+        "--library-path", str(fake_dcmi.parent), "--allow-unsafe-library",
+        **make_fake_host("preset 910B3 1").environment,
+    )  # fmt: skip
+
+    assert told.verdicts("driver") == {"ok"}
+    assert told.verdicts("driver-library") == {"warn"}  # found, and owner and mode not looked at
+
+
+@pytest.mark.peer
 async def test_every_check_says_something(fake_dcmi: Path) -> None:
     told = await consult("--driver", "simulated", "--inject", "runtime")
 
