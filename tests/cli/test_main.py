@@ -209,6 +209,16 @@ def test_a_full_disk_under_the_output_is_told_in_a_sentence(argv: list[str]) -> 
     assert "unexpected" not in done.stderr
 
 
+def _begin_scenario(program: subprocess.Popen[str]) -> None:
+    """Return when the program reads its scenario, of which the end will never come.
+
+    A pipe holds 64 KiB: what is more is taken only by somebody who reads.
+    """
+    assert program.stdin is not None
+    program.stdin.write("#" * (1 << 17))
+    program.stdin.flush()
+
+
 @pytest.mark.peer
 def test_ctrl_c_is_no_traceback() -> None:
     program = subprocess.Popen(
@@ -219,10 +229,7 @@ def test_ctrl_c_is_no_traceback() -> None:
         text=True,
         env=clean_environment(),
     )
-    # It waits for the scenario, so it is certainly running; Python may still be starting up.
-    assert program.stdin is not None
-    with pytest.raises(subprocess.TimeoutExpired):
-        program.wait(timeout=1)
+    _begin_scenario(program)
     program.send_signal(signal.SIGINT)
     _, err = program.communicate(timeout=25)
 
@@ -246,9 +253,7 @@ def test_an_end_that_comes_before_the_start_is_orderly(command: str) -> None:
         text=True,
         env=clean_environment(),
     )
-    # It waits for the scenario, so it is certainly running; Python may still be starting up.
-    with pytest.raises(subprocess.TimeoutExpired):
-        program.wait(timeout=1)
+    _begin_scenario(program)
     if command == "run":
         program.send_signal(signal.SIGHUP)
         program.send_signal(signal.SIGUSR1)

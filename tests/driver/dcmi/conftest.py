@@ -35,7 +35,7 @@ class Node:
 
     def next_event(self) -> dict[str, object]:
         """Return the next event as the agent would get it."""
-        _, raw = self.seen.get(timeout=1)
+        _, raw = self.seen.get(timeout=10)
         return self.backend.decode(raw)
 
 
