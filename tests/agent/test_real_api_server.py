@@ -1,4 +1,4 @@
-"""The whole agent, as a pod's process, on a real API server with the rights of its chart.
+"""The whole agent, as a pod's process, on a real API server with the chart's own account.
 
 What is refused to the agent, and what it asks for at all, is in the server's own audit log.
 """
@@ -12,53 +12,52 @@ from pathlib import Path
 import pytest
 
 from tests.agent.scene import AgentProcess, Node, node, running_agent
-from tests.cluster.account import account, grant, make_node
+from tests.chart.account import ChartAccount, chart_account
+from tests.cluster.account import make_node
 from tests.cluster.api import Api, Json, node_path
 from tests.cluster.control_plane import ControlPlane
+from tests.cluster.waiting import eventually
 
 pytestmark = pytest.mark.cluster
 
 FOUR = "preset 910B3 4"
+READS = {(verb, of) for verb in ("list", "watch") for of in ("nodes", "pods")}
 CHIP = "node.kubernetes.io/npu.chip.name"
-RULES: list[Json] = [
-    {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch", "patch"]},
-    {"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"]},
-]
 _QUIET_S = 10
 """Long enough for what would repeat itself; a steady state has no event to wait for."""
 
 
+@pytest.fixture
+async def account(
+    control_plane: ControlPlane, api: Api, own_namespace: str, tmp_path: Path
+) -> AsyncIterator[ChartAccount]:
+    """Return the account that the chart makes with its default values."""
+    async with chart_account(
+        control_plane, api, tmp_path / "account", namespace=own_namespace, options=()
+    ) as one:
+        yield one
+
+
 @asynccontextmanager
 async def in_pod(
-    there: Node, control_plane: ControlPlane, *, name: str, namespace: str
+    there: Node, account: ChartAccount, *options: str, name: str
 ) -> AsyncIterator[AgentProcess]:
     """Run an agent that finds the API server as a process in a pod does."""
-    folder = await account(control_plane, there.home / "account", namespace=namespace)
     environment = {
         "ASCEND_DOCKER_RUNTIME": "True",
-        "KUBERNETES_SERVICE_HOST": "127.0.0.1",
-        "KUBERNETES_SERVICE_PORT": str(control_plane.port),
-        "NODE_NAME": name,
+        **account.environment(name),
         **there.host.environment,
     }
-    command = there.command("--service-account-dir", str(folder))
-    async with running_agent(command, environment) as agent:
+    async with running_agent(there.command(*account.options, *options), environment) as agent:
         await there.kubelet.event("list", healthy=4)
         yield agent
 
 
-def asked(control_plane: ControlPlane, *, namespace: str, since: int) -> list[Json]:
-    """Return what the agent asked for."""
-    user = f"system:serviceaccount:{namespace}:default"
-    events = control_plane.audit_events(since=since)
-    return [event for event in events if event["user"]["username"] == user]
-
-
-async def patched(control_plane: ControlPlane, *, namespace: str, since: int) -> None:
+async def patched(account: ChartAccount, *, since: int) -> None:
     """Wait until the server has logged a change by the agent."""
-    user = f"system:serviceaccount:{namespace}:default"
-    await control_plane.audit.event(
-        lambda event: event["verb"] == "patch" and event["user"]["username"] == user, since=since
+    await account.control_plane.audit.event(
+        lambda event: event["verb"] == "patch" and event["user"]["username"] == account.user,
+        since=since,
     )
 
 
@@ -69,38 +68,41 @@ def labels(found: Json | None) -> dict[str, str]:
 
 
 async def test_labels_are_kept_with_two_watches_and_a_patch_a_change(
-    control_plane: ControlPlane, api: Api, own_namespace: str, fake_dcmi: Path
+    control_plane: ControlPlane,
+    api: Api,
+    account: ChartAccount,
+    own_namespace: str,
+    fake_dcmi: Path,
 ) -> None:
-    """SC-1, AP-8, least privilege: no right is asked for beyond these, and each one is used."""
+    """SC-1, AP-8, least privilege: nothing that the chart does not grant, and all that it does."""
     name = f"node-{own_namespace}"
-    await grant(api, namespace=own_namespace, rules=RULES)
     await make_node(api, name)
     since = control_plane.audit.position()
     async with (
         node(fake_dcmi, FOUR) as there,
-        in_pod(there, control_plane, name=name, namespace=own_namespace) as agent,
+        in_pod(there, account, name=name) as agent,
     ):
         await api.until(node_path(name), lambda now: CHIP in labels(now))
         await agent.until(lambda status: status["api"]["phase"] == "ready")
-        await patched(control_plane, namespace=own_namespace, since=since)
+        await patched(account, since=since)
         middle = control_plane.audit.position()
         theirs = {"metadata": {"labels": {CHIP: "theirs"}}}
         await api.patch(node_path(name), theirs)
         await agent.logged("value of ours changed by others", key=CHIP)
         found = await api.until(node_path(name), lambda now: labels(now)[CHIP] == "910B3")
-        await patched(control_plane, namespace=own_namespace, since=middle)
+        await patched(account, since=middle)
         before = control_plane.audit.position()
         there.host.inject(1, 0x80E01801)
         await there.kubelet.event("list", healthy=3)
         await asyncio.sleep(_QUIET_S)
-        quiet = asked(control_plane, namespace=own_namespace, since=before)
+        quiet = account.asked(since=before)
         status = await agent.status()
 
     assert quiet == []
     assert labels(found)["servertype"] == "Ascend910B-20"
     assert status["api"]["node"]["name"] == name
     assert status["api"]["credentials"]
-    events = asked(control_plane, namespace=own_namespace, since=since)
+    events = account.asked()
     assert {event["responseStatus"]["code"] for event in events} == {200}
     # A watch is logged when it begins and when it ends.
     begun = [event for event in events if event["stage"] == "ResponseStarted"]
@@ -113,18 +115,52 @@ async def test_labels_are_kept_with_two_watches_and_a_patch_a_change(
         ("watch", "pods"): 1,
         ("patch", "nodes"): 2,
     }
+    assert account.used() == account.granted
+
+
+async def test_an_agent_that_may_write_nothing_asks_for_nothing_that_writes(
+    control_plane: ControlPlane, api: Api, own_namespace: str, fake_dcmi: Path, tmp_path: Path
+) -> None:
+    """Without labels the chart grants no patch, and the agent misses none."""
+    name = f"node-{own_namespace}"
+    await make_node(api, name)
+    async with (
+        chart_account(
+            control_plane,
+            api,
+            tmp_path / "account",
+            namespace=own_namespace,
+            options=("--set", "settings.nodeLabels=false"),
+        ) as account,
+        node(fake_dcmi, FOUR) as there,
+        in_pod(there, account, "--node-labels=false", name=name) as agent,
+    ):
+        await agent.until(lambda status: status["api"]["phase"] == "ready")
+        await eventually(lambda: _used_all(account), what="a request for each rule that is granted")
+        there.host.inject(1, 0x80E01801)
+        await there.kubelet.event("list", healthy=3)
+
+        assert account.granted == account.used() == READS
+        assert account.refused() == []
+
+
+async def _used_all(account: ChartAccount) -> bool | None:
+    return account.used() >= account.granted or None
 
 
 async def test_an_api_server_that_is_restarted_finds_the_labels_kept(
-    control_plane: ControlPlane, api: Api, own_namespace: str, fake_dcmi: Path
+    control_plane: ControlPlane,
+    api: Api,
+    account: ChartAccount,
+    own_namespace: str,
+    fake_dcmi: Path,
 ) -> None:
     """What somebody changed while nobody could watch is put right afterwards."""
     name = f"node-{own_namespace}"
-    await grant(api, namespace=own_namespace, rules=RULES)
     await make_node(api, name)
     async with (
         node(fake_dcmi, FOUR) as there,
-        in_pod(there, control_plane, name=name, namespace=own_namespace) as agent,
+        in_pod(there, account, name=name) as agent,
     ):
         await api.until(node_path(name), lambda now: CHIP in labels(now))
         await control_plane.stop_server()

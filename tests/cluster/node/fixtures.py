@@ -4,9 +4,11 @@ A plugin, as ``tests/cluster/fixtures.py`` is, for scenes that lie in several fo
 """
 
 from collections.abc import AsyncIterator, Generator, Iterator
+from pathlib import Path
 
 import pytest
 
+from tests.chart.account import chart_account
 from tests.cluster.api import Api
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.node.cluster_node import CONTAINERD, KUBELET, ClusterNode
@@ -23,16 +25,35 @@ def shared_node() -> Iterator[ClusterNode]:
 
 @pytest.fixture
 async def scene(
-    shared_node: ClusterNode, control_plane: ControlPlane, api: Api, own_namespace: str
+    shared_node: ClusterNode,
+    control_plane: ControlPlane,
+    api: Api,
+    own_namespace: str,
+    tmp_path: Path,
 ) -> AsyncIterator[Scene]:
-    """Return a scene whose node runs, though the test before may have ended its programs."""
-    one = Scene(node=shared_node, control_plane=control_plane, api=api, namespace=own_namespace)
-    await one.start_node()
-    yield one
-    if not control_plane.server.running:
-        await control_plane.start_server()
-    await one.start_node()  # without a kubelet no pod would end
-    await one.clear()
+    """Return a scene whose node runs, though the test before may have ended its programs.
+
+    Afterwards the API server has refused nothing to the agents, unless it was restarted: before
+    it has read its rules again it refuses everybody.
+    """
+    server = control_plane.server.pid
+    async with chart_account(
+        control_plane, api, tmp_path / "chart-account", namespace=own_namespace, options=()
+    ) as account:
+        one = Scene(
+            node=shared_node,
+            control_plane=control_plane,
+            account=account,
+            api=api,
+            namespace=own_namespace,
+        )
+        await one.start_node()
+        yield one
+        if not control_plane.server.running:
+            await control_plane.start_server()
+        await one.start_node()  # without a kubelet no pod would end
+        await one.clear()
+        assert account.refused() == [] or control_plane.server.pid != server
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,6 +1,7 @@
 """A scene: one node, its cluster, a namespace of the test's own, and agents as processes.
 
 The agent runs outside the node's namespaces; the node's directories and host root are told to it.
+It talks to the API server as its pod would: with the account that the chart makes, and no more.
 Real time: what a test waits for is a watch of the API server or a line of the agent's log.
 """
 
@@ -10,6 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from tests.agent.scene import AgentProcess, running_agent
+from tests.chart.account import ChartAccount
 from tests.cluster.api import Api, Json, node_path, pod_path, pods_path
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.node.cluster_node import CONTAINERD, KUBELET, ClusterNode, is_ready
@@ -38,10 +40,17 @@ class Scene:
     """Made by the fixture ``scene``; node and control plane run when a test gets it."""
 
     def __init__(
-        self, *, node: ClusterNode, control_plane: ControlPlane, api: Api, namespace: str
+        self,
+        *,
+        node: ClusterNode,
+        control_plane: ControlPlane,
+        account: ChartAccount,
+        api: Api,
+        namespace: str,
     ) -> None:
         self.node = node
         self.control_plane = control_plane
+        self.account = account
         self.api = api
         self.namespace = namespace
         self._kubeconfig = control_plane.kubeconfig(node.home.path / "kubeconfig")
@@ -151,9 +160,10 @@ class Scene:
             "--kubelet-dir", str(home.kubelet), "--device-plugin-dir", str(home.plugins),
             "--host-root", str(home.root), "--cdi-dir", str(home.cdi),
             "--run-dir", str(home.path / "run" / "ascend-agent"),
-            "--http", "127.0.0.1:0", *options,
+            "--http", "127.0.0.1:0", *self.account.options, *options,
         ]  # fmt: skip
-        async with running_agent(command, environment or {}) as agent:
+        told = {**self.account.environment(self.node.name), **(environment or {})}
+        async with running_agent(command, told) as agent:
             yield agent
 
     @asynccontextmanager

@@ -1,39 +1,14 @@
 """An agent that uses the API server, on a Node object that a kubelet keeps."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from pathlib import Path
-
 import pytest
 
-from tests.agent.scene import AgentProcess
-from tests.cluster.account import account, grant
-from tests.cluster.api import Json, node_path
+from tests.cluster.api import node_path
 from tests.cluster.node.cluster_node import KUBELET
 from tests.cluster.node.scene import NPUS, Scene
 
 pytestmark = pytest.mark.cluster
 
 CHIP = "node.kubernetes.io/npu.chip.name"
-RULES: list[Json] = [
-    {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch", "patch"]},
-    {"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"]},
-]
-
-
-@asynccontextmanager
-async def in_pod(scene: Scene, folder: Path) -> AsyncIterator[AgentProcess]:
-    """Run an agent that finds the API server as a process in a pod does, with a pod's rights."""
-    await grant(scene.api, namespace=scene.namespace, rules=RULES)
-    secrets = await account(scene.control_plane, folder, namespace=scene.namespace)
-    environment = {
-        "KUBERNETES_SERVICE_HOST": "127.0.0.1",
-        "KUBERNETES_SERVICE_PORT": str(scene.control_plane.port),
-        "NODE_NAME": scene.node.name,
-    }
-    async with scene.agent("--service-account-dir", str(secrets), environment=environment) as agent:
-        await scene.offers(NPUS)
-        yield agent
 
 
 async def labelled(scene: Scene) -> dict[str, str]:
@@ -47,9 +22,9 @@ async def labelled(scene: Scene) -> dict[str, str]:
     return found
 
 
-async def test_the_agents_labels_stand_beside_the_kubelets(scene: Scene, tmp_path: Path) -> None:
+async def test_the_agents_labels_stand_beside_the_kubelets(scene: Scene) -> None:
     """SC-1; the kubelet writes to the same object once a second, and loses nothing either."""
-    async with in_pod(scene, tmp_path / "account") as agent:
+    async with scene.serving() as agent:
         labels = await labelled(scene)
         await scene.create("user", 2)
         held = await scene.held("user")
@@ -61,9 +36,9 @@ async def test_the_agents_labels_stand_beside_the_kubelets(scene: Scene, tmp_pat
         assert agent.told("value of ours changed by others") == []
 
 
-async def test_a_node_that_is_made_anew_gets_its_labels_again(scene: Scene, tmp_path: Path) -> None:
+async def test_a_node_that_is_made_anew_gets_its_labels_again(scene: Scene) -> None:
     """As when an administrator deletes a Node object to have the kubelet register afresh."""
-    async with in_pod(scene, tmp_path / "account"):
+    async with scene.serving():
         await labelled(scene)
         await scene.node.stop(KUBELET)
         await scene.api.delete(node_path(scene.node.name))
