@@ -7,13 +7,13 @@ What was seen so far stays in place meanwhile.
 """
 
 import asyncio
-import json
 import logging
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NoReturn, Protocol
+from typing import Final, NoReturn, Protocol
 
+from ascend_agent.cluster.fields import parse_json
 from ascend_agent.cluster.lines import Lines
 from ascend_agent.cluster.pace import Pace
 from ascend_agent.cluster.refusals import Asked, refusal_in_stream
@@ -95,7 +95,14 @@ class CollectionWatch:
         self._streamed_s = 0.0
 
     async def run(self, server: ApiServer) -> NoReturn:
-        """Follow the collection until cancelled."""
+        """Follow the collection until cancelled; what was shown is then no longer live."""
+        try:
+            await self._follow_for_ever(server)
+        finally:
+            self._sink.set_live(live=False)
+            self._sink.publish()
+
+    async def _follow_for_ever(self, server: ApiServer) -> NoReturn:
         failures = 0
         while True:
             error = await self._follow(server)
@@ -225,7 +232,7 @@ class CollectionWatch:
     def _take_event(self, line: bytes, asked: Asked) -> bool:
         """Take one event; return False where it is no JSON object."""
         try:
-            event: Any = json.loads(line)
+            event = parse_json(line)
         except ValueError:
             event = None
         if not isinstance(event, dict):

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from ascend_agent.errors import ClusterUnreachableError
+from ascend_agent.runtime.regular import read_regular
 
 log = logging.getLogger(__name__)
 
@@ -109,8 +110,7 @@ class ServiceAccount:
 
 def read_token(path: Path) -> str:
     """Return the token in *path* without the blanks around it; raises OSError, ValueError."""
-    with path.open("rb") as file:
-        token = file.read(_LONGEST_TOKEN + 1).decode("ascii", "replace").strip()
+    token = read_regular(path).decode("ascii", "replace").strip()
     # Anything else would end up in a header, where aiohttp refuses it with a text that shows it.
     if not token or len(token) > _LONGEST_TOKEN or not all("!" <= char <= "~" for char in token):
         raise ValueError("the file holds no token")
@@ -120,6 +120,6 @@ def read_token(path: Path) -> str:
 def file_mark(path: Path) -> str:
     """Return what changes whenever the file does, empty where it can't be read."""
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError:
+        return hashlib.sha256(read_regular(path)).hexdigest()
+    except (OSError, ValueError):
         return ""

@@ -1,5 +1,6 @@
-"""Reads the fields of foreign JSON: what is missing has a default, what is no object is refused."""
+"""Reads foreign JSON: a field that is missing has a default, what is no object is refused."""
 
+import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -12,6 +13,15 @@ _LONGEST_VALUE: Final = 256 * 1024  # all annotations of one object together
 
 class MalformedError(ValueError):
     """A text that is no object as the API describes it; it is reported and skipped."""
+
+
+def parse_json(text: bytes | str) -> object:
+    """Return what *text* says; raises ValueError where it is no JSON, or nested absurdly deep."""
+    try:
+        found: object = json.loads(text)
+    except RecursionError:
+        raise ValueError("the JSON is nested too deep to be read") from None
+    return found
 
 
 def as_object(value: object, *, what: str) -> Mapping[str, Any]:

@@ -14,6 +14,7 @@ from typing import Any, Final
 from ascend_agent.cluster.credentials import REREAD_S, Access, Tls, file_mark, read_token
 from ascend_agent.cluster.lean import Library
 from ascend_agent.errors import ClusterUnreachableError
+from ascend_agent.runtime.regular import read_regular
 
 _EARLY_S: Final = 60.0
 _REMEDY: Final = "correct the file, or leave --kubeconfig out to use the pod's own account"
@@ -64,7 +65,7 @@ class Kubeconfig:
         return self._access
 
     async def _read(self, reader: Any) -> tuple[Access, float]:
-        document = reader.yaml.safe_load(self._path.read_bytes())
+        document = reader.yaml.safe_load(read_regular(self._path))
         if not isinstance(document, dict):
             raise ValueError("the file is no kubeconfig")  # noqa: TRY004 -- wrong content, not a wrong call
         # Without a user there is nothing to show, yet the loader looks into it.
@@ -74,12 +75,15 @@ class Kubeconfig:
         )
         if loader._user is None:  # noqa: SLF001 -- the loader fails on a context without a user
             loader._user = reader.ConfigNode("user", {})  # noqa: SLF001 -- as above
+        token_file = _token_file(loader, self._path.parent)
+        if token_file is not None:
+            read_token(token_file)  # before the loader does, which waits for ever at a pipe
         configuration = self._library.configuration()
         await loader.load_and_set(configuration)
         if not str(configuration.host).startswith(("http://", "https://")):
             raise ValueError(f"the cluster's server {configuration.host!r} is no http(s) address")
         lasts_s = _lasts_s(loader) if loader._user.safe_get("exec") else REREAD_S  # noqa: SLF001 -- no other way to tell
-        return _access(configuration, _token_file(loader, self._path.parent)), lasts_s
+        return _access(configuration, token_file), lasts_s
 
 
 def _access(configuration: Any, token_file: Path | None) -> Access:

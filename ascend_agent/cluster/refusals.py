@@ -3,7 +3,6 @@
 What a catcher does about it (retry, list again, give up) is decided by the type alone.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,6 +10,7 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any, Final
 
+from ascend_agent.cluster.fields import parse_json
 from ascend_agent.cluster.texts import shown
 from ascend_agent.errors import (
     ClusterError,
@@ -73,15 +73,15 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 def _date(value: str) -> datetime | None:
     try:
         moment = parsedate_to_datetime(value)
-    except ValueError:
+    except (ValueError, OverflowError):  # the latter for a year of twenty digits
         return None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _status_object(body: bytes) -> dict[str, Any]:
     try:
-        said = json.loads(body)
-    except (ValueError, RecursionError):
+        said = parse_json(body)
+    except ValueError:
         said = None
     if isinstance(said, dict):
         return said

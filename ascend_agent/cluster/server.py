@@ -7,7 +7,6 @@ so no token and no object can get into a log.
 """
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from ascend_agent.cluster.credentials import Access, Credentials, Tls
+from ascend_agent.cluster.fields import parse_json
 from ascend_agent.cluster.lean import Library
 from ascend_agent.cluster.refusals import Asked, refusal
 from ascend_agent.cluster.tally import Tally
@@ -99,7 +99,7 @@ class ApiServer:
                 if hear is not None:
                     hear(answer.headers)
                 body = await _read(answer, limit=_LARGEST_ANSWER, asked=request.asked)
-            found = json.loads(body)
+            found = parse_json(body)
         if not isinstance(found, dict):
             raise ClusterUnreachableError(
                 request.asked.verb, request.asked.target, "the answer is no JSON object"

@@ -267,12 +267,14 @@ async def test_a_second_run_goes_on_where_the_first_one_ended(
     async with running(one):
         await ready(one)
     lists = server.lists
+    between = await anext(aiter(one.pods()))
     server.store.create(*pod("a"))
     async with running(one):
         pods = await until(one.pods(), lambda pods: pods.pods)
 
     assert pods.pods[0].key.name == "a"
     assert server.lists == lists
+    assert not between.live
 
 
 async def test_each_request_says_who_asks(server: FakeApiServer, playing: Playing) -> None:
