@@ -171,10 +171,13 @@ class Editor:
             ),
             within_s=_WITHIN_S,
         )
-        items = listed.get("items") or []
-        if not items:
+        items = listed.get("items")
+        if not isinstance(items, list) or not items:
             raise NotFoundError(asked.verb, asked.target, "there is no such node")
-        found = parse_node(items[0]).annotations.get(edit.key)
+        try:
+            found = parse_node(items[0]).annotations.get(edit.key)
+        except MalformedError as error:
+            raise ClusterUnreachableError(asked.verb, asked.target, str(error)) from error
         if found == edit.expected:
             return False
         if found is None and unsure:

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 
 import pytest
+from aiohttp import web
 from looptime import LoopTimeProxy
 
 from ascend_agent.cluster.apply import Editor
@@ -181,6 +182,19 @@ async def test_a_removal_from_a_node_that_is_gone_says_so(scene: Scene) -> None:
         scene.server.refuse(422, of=PATCH)
         scene.server.store.delete(node()[0])
         with pytest.raises(NotFoundError):
+            await editor.apply(NodeAnnotationRemoval(key=LOCK, expected="t,ns,p1"))
+
+
+async def test_a_removal_survives_an_answer_that_is_no_node(scene: Scene) -> None:
+    """A ValueError would pass everybody who handles what an API server can do."""
+
+    async def nonsense(request: web.Request) -> web.StreamResponse | None:
+        return web.json_response({"items": [{}]}) if request.method == "GET" else None
+
+    async with editing(scene) as editor:
+        scene.server.refuse(422, of=PATCH)
+        scene.server.troubles.append(nonsense)
+        with pytest.raises(ClusterUnreachableError, match="has no"):
             await editor.apply(NodeAnnotationRemoval(key=LOCK, expected="t,ns,p1"))
 
 
