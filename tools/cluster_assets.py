@@ -87,6 +87,7 @@ MODULES: Final = (
         name="kubernetes",
         programs={
             "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
+            "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
             "kubelet": "k8s.io/kubernetes/cmd/kubelet",
         },
     ),

@@ -13,7 +13,7 @@ from typing import Final
 import pytest
 
 from tests.chart.objects import SETS, golden
-from tests.cluster.api import MERGE, Api, ApiError, Json, node_path, pods_path
+from tests.cluster.api import MERGE, Api, ApiError, Json, node_path, pod_path, pods_path
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.credentials import BearerToken
 from tests.cluster.waiting import eventually
@@ -208,7 +208,8 @@ async def test_an_agent_can_change_its_own_node_and_no_other(
     async with AsyncExitStack() as stack:
         for each in there:
             await stack.enter_async_context(each)
-        token = await _token_of_a_pod_on("own-1", control_plane, api)
+        making = token_of_a_pod_on("own-1", control_plane, api)
+        token = await stack.enter_async_context(making)
         agent = await stack.enter_async_context(control_plane.api(BearerToken(token=token)))
 
         async def refusal() -> str | None:
@@ -228,10 +229,12 @@ async def test_an_agent_can_change_its_own_node_and_no_other(
     assert by_others["metadata"]["labels"]["npu"] == "2"
 
 
-async def _token_of_a_pod_on(node: str, control_plane: ControlPlane, api: Api) -> str:
-    """Return the token that the kubelet would put into a pod of the chart's account there."""
+@asynccontextmanager
+async def token_of_a_pod_on(node: str, control_plane: ControlPlane, api: Api) -> AsyncIterator[str]:
+    """Make a pod of the chart's account there; give the token the kubelet would put into it."""
+    name = f"agent-on-{node}"
     body = {
-        "metadata": {"name": f"agent-on-{node}"},
+        "metadata": {"name": name},
         "spec": {
             "serviceAccountName": RELEASE,
             "automountServiceAccountToken": False,
@@ -240,13 +243,11 @@ async def _token_of_a_pod_on(node: str, control_plane: ControlPlane, api: Api) -
         },
     }
     pod = await api.create(pods_path(NAMESPACE), body)
-    bound = {
-        "kind": "Pod",
-        "apiVersion": "v1",
-        "name": pod["metadata"]["name"],
-        "uid": pod["metadata"]["uid"],
-    }
-    return await control_plane.token(RELEASE, NAMESPACE, bound_to=bound)
+    bound = {"kind": "Pod", "apiVersion": "v1", "name": name, "uid": pod["metadata"]["uid"]}
+    try:
+        yield await control_plane.token(RELEASE, NAMESPACE, bound_to=bound)
+    finally:
+        await api.delete(pod_path(NAMESPACE, name), grace_s=0)
 
 
 async def test_the_notes_name_the_nodes_that_are_served_and_those_that_were_missed(
