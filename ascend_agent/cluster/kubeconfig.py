@@ -54,7 +54,6 @@ class Kubeconfig:
             AssertionError,
             AttributeError,
             RuntimeError,
-            reader.yaml.YAMLError,
         )
         try:
             self._access, lasts_s = await self._read(reader)
@@ -65,7 +64,7 @@ class Kubeconfig:
         return self._access
 
     async def _read(self, reader: Any) -> tuple[Access, float]:
-        document = reader.yaml.safe_load(read_regular(self._path))
+        document = _parsed(reader.yaml, read_regular(self._path))
         if not isinstance(document, dict):
             raise ValueError("the file is no kubeconfig")  # noqa: TRY004 -- wrong content, not a wrong call
         # Without a user there is nothing to show, yet the loader looks into it.
@@ -84,6 +83,16 @@ class Kubeconfig:
             raise ValueError(f"the cluster's server {configuration.host!r} is no http(s) address")
         lasts_s = _lasts_s(loader) if loader._user.safe_get("exec") else REREAD_S  # noqa: SLF001 -- no other way to tell
         return _access(configuration, token_file), lasts_s
+
+
+def _parsed(yaml: Any, text: bytes | str) -> object:
+    """Return what *text* says; the loader's own words of an error show the line, token and all."""
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" in line {mark.line + 1}" if mark is not None else ""
+        raise ValueError(f"the file is no YAML{where}") from None
 
 
 def _access(configuration: Any, token_file: Path | None) -> Access:

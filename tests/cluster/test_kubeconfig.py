@@ -4,6 +4,7 @@ import asyncio
 import base64
 import hashlib
 import json
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -184,3 +185,16 @@ async def test_what_it_names_and_is_not_there_is_said(tmp_path: Path, user: dict
 async def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(ClusterUnreachableError, match="No such file"):
         await source(tmp_path / "none").current()
+
+
+@pytest.mark.parametrize("value", ["{s3cret", '"s3cret\\q"', "s3cret: s3cret", "s3cret\0"])
+async def test_a_slip_near_a_token_does_not_show_it(tmp_path: Path, value: str) -> None:
+    """It used to be logged: errors of the YAML parser hold the line that they are about. AP-9."""
+    path = tmp_path / "config"
+    path.write_text(f"users:\n- user:\n    token: {value}\n")
+
+    with pytest.raises(ClusterUnreachableError, match="the file is no YAML") as caught:
+        await source(path).current()
+
+    shown = "".join(traceback.format_exception(caught.value))
+    assert "s3cret" not in shown
