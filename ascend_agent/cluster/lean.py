@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ascend_agent.errors import WiringError
 
 if TYPE_CHECKING:
-    from aiohttp import ClientError, ClientTimeout
+    from aiohttp import ClientError, ClientSSLError, ClientTimeout
     from kubernetes_asyncio.client.api_client import ApiClient
     from kubernetes_asyncio.client.configuration import Configuration
 
@@ -32,6 +32,7 @@ class Library:
     api_client: "type[ApiClient]"
     configuration: "type[Configuration]"
     transport_error: "type[ClientError]"
+    tls_error: "type[ClientSSLError]"
     timeout: "type[ClientTimeout]"
     kubeconfig: Any
 
@@ -53,6 +54,7 @@ def load_library(*, kubeconfig: bool) -> Library:
         api_client=api_client,
         configuration=configuration,
         transport_error=http.ClientError,
+        tls_error=http.ClientSSLError,
         timeout=http.ClientTimeout,
         kubeconfig=_load_reader() if kubeconfig else None,
     )

@@ -1,9 +1,9 @@
 """One client of the API server for the whole agent: requests, streams, time-outs, typed errors.
 
 Decided here: how long anything may take, when credentials are read again, and how an answer
-becomes JSON or an error. Whether to ask again is left to whoever asked; only a 401 is answered
-here, by fresh credentials, once. Bodies are JSON as it comes: no models (AP-6). Nothing here logs,
-so no token and no object can get into a log.
+becomes JSON or an error. Whether to ask again is left to whoever asked; only a 401 and a
+certificate that does not fit are answered here, by fresh credentials, once. Bodies are JSON as it
+comes: no models (AP-6). Nothing here logs, so no token and no object can get into a log.
 """
 
 import asyncio
@@ -151,8 +151,13 @@ class ApiServer:
                 generation = await self._generation(access)
                 generation.users += 1
             try:
-                async with asyncio.timeout(_ANSWER_S):
-                    answer = await self._send(generation.client, access, request, silence_s)
+                try:
+                    async with asyncio.timeout(_ANSWER_S):
+                        answer = await self._send(generation.client, access, request, silence_s)
+                except self._library.tls_error:
+                    if last:
+                        raise
+                    continue  # the server's authority may be a new one
                 try:
                     if answer.status == HTTPStatus.UNAUTHORIZED and not last:
                         continue

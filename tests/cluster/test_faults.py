@@ -281,6 +281,22 @@ async def test_a_rotated_token_is_taken_at_once(
     await scene.agreed()
 
 
+async def test_a_new_authority_is_taken_at_once(
+    scene: Scene, control_plane: ControlPlane, tmp_path: Path
+) -> None:
+    """AP-2: the file may change a moment after the server's certificate did."""
+    token = await control_plane.token("default", scene.namespace)
+    folder = service_account(tmp_path / "other", token)
+    one = connection(folder=folder, url=scene.proxy.url, node=NodeName(scene.node))
+    async with running(one):
+        wrong = await until(one.states(), lambda state: state.phase is ApiPhase.UNREACHABLE)
+        (folder / "ca.crt").write_bytes(control_plane.authority.read_bytes())
+        async with asyncio.timeout(30):
+            await until(one.states(), lambda state: state.phase is ApiPhase.READY)
+
+    assert "certificate" in wrong.detail.lower()
+
+
 async def test_a_token_that_has_ended_is_replaced_in_a_running_watch(
     scene: Scene, control_plane: ControlPlane, tmp_path: Path
 ) -> None:
