@@ -123,10 +123,19 @@ def _line(check: str, finding: Finding) -> "Text":
 
     text = Text(finding.verdict.value.ljust(_MARGIN), style=_STYLES[finding.verdict])
     text.append(check.ljust(_NAMES), style="default")
-    text.append(f"{finding.what}: {finding.detail}" if finding.detail else finding.what, "default")
+    said = f"{finding.what}: {finding.detail}" if finding.detail else finding.what
+    text.append(_printable(said), "default")
     if finding.remedy:
-        text.append(f"\n{' ' * _MARGIN}-> {finding.remedy}", style="default")
+        text.append(f"\n{' ' * _MARGIN}-> {_printable(finding.remedy)}", style="default")
     return text
+
+
+def _printable(text: str) -> str:
+    """Return *text* with what would act on a terminal spelt out: others name files and programs."""
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
+        for char in text
+    )
 
 
 def _summary(report: DoctorReport) -> str:

@@ -7,7 +7,6 @@ account may do by default, and which leaves no object behind.
 import asyncio
 import base64
 import binascii
-import json
 import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
@@ -15,6 +14,7 @@ from importlib.metadata import version
 from typing import Any, Final
 
 from ascend_agent.cluster.credentials import Access, Credentials, ServiceAccount
+from ascend_agent.cluster.fields import child, children, parse_json, texts
 from ascend_agent.cluster.kubeconfig import Kubeconfig
 from ascend_agent.cluster.lean import Library, load_library
 from ascend_agent.cluster.refusals import Asked
@@ -135,7 +135,7 @@ async def _read_node(client: ApiServer, name: str) -> OwnNode | str:
         asked=Asked(verb="list", target=f"nodes/{name}", rule="nodes"),
     )
     try:
-        items = (await client.ask(request)).get("items") or []
+        items = children(await client.ask(request), "items")
     except ClusterError as error:
         return str(error)
     if not items:
@@ -153,22 +153,22 @@ async def _read_pods(client: ApiServer, node: str) -> Mapping[str, str]:
         accept=_NAMES_ALONE,
     )
     try:
-        items = (await client.ask(request)).get("items") or []
+        items = children(await client.ask(request), "items")
     except ClusterError:
         return {}  # the check api-rules says so
-    found = (item.get("metadata") or {} for item in items)
+    found = (child(item, "metadata") for item in items)
     return {str(one.get("uid")): f"{one.get('namespace')}/{one.get('name')}" for one in found}
 
 
 def parse_node(found: Mapping[str, Any]) -> OwnNode:
     """Return the fields that checks rest on; what is missing is empty."""
-    metadata, status = found.get("metadata") or {}, found.get("status") or {}
-    about = status.get("nodeInfo") or {}
+    metadata, status = child(found, "metadata"), child(found, "status")
+    about = child(status, "nodeInfo")
     return OwnNode(
-        labels=metadata.get("labels") or {},
-        annotations=metadata.get("annotations") or {},
-        capacity=status.get("capacity") or {},
-        allocatable=status.get("allocatable") or {},
+        labels=texts(metadata, "labels"),
+        annotations=texts(metadata, "annotations"),
+        capacity=texts(status, "capacity"),
+        allocatable=texts(status, "allocatable"),
         runtime=str(about.get("containerRuntimeVersion") or ""),
         kubelet=str(about.get("kubeletVersion") or ""),
     )
@@ -196,7 +196,8 @@ async def _review(client: ApiServer, rule: Rule, node: str) -> bool | None:
         answer = await client.ask(request)
     except ClusterError:
         return None
-    return bool((answer.get("status") or {}).get("allowed"))
+    allowed = child(answer, "status").get("allowed")
+    return allowed if isinstance(allowed, bool) else None
 
 
 def ahead_s(headers: Mapping[str, str], *, now: float) -> float | None:
@@ -204,7 +205,7 @@ def ahead_s(headers: Mapping[str, str], *, now: float) -> float | None:
     said = next((value for name, value in headers.items() if name.lower() == "date"), "")
     try:
         return now - parsedate_to_datetime(said).timestamp()
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):  # the last for a year of twenty digits
         return None
 
 
@@ -214,8 +215,11 @@ def token_left_s(authorization: str | None, *, now: float) -> float | None:
     if len(parts) != 3:  # noqa: PLR2004 -- header, claims, signature
         return None
     try:
-        claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+        claims = parse_json(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
     except (ValueError, binascii.Error):
         return None
     ends = claims.get("exp") if isinstance(claims, dict) else None
-    return ends - now if isinstance(ends, int | float) else None
+    try:
+        return float(ends) - now if isinstance(ends, int | float) else None
+    except OverflowError:
+        return None  # a number of hundreds of digits, which says nothing

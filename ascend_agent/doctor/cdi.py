@@ -3,11 +3,11 @@
 What it should say comes from the code that the agent writes it with.
 """
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from ascend_agent.cluster.fields import parse_json
 from ascend_agent.doctor.answers import DriverTrouble
 from ascend_agent.doctor.check import Check
 from ascend_agent.doctor.findings import Finding, fail, ok, skipped, warn
@@ -18,6 +18,7 @@ from ascend_agent.host.access import explain_refusal
 from ascend_agent.injection import cdi
 from ascend_agent.injection.resolve import paths, resolve
 from ascend_agent.model.allocation import Refused
+from ascend_agent.runtime.regular import read_regular
 from ascend_agent.settings import InjectionWay
 
 _NAME: Final = "ascend-agent.json"
@@ -41,9 +42,11 @@ async def _look(place: Place) -> tuple[Finding, ...]:
             ),
         )
     try:
-        text = await place.off_loop(path.read_text)
+        text = await place.off_loop(lambda: read_regular(path))
     except FileNotFoundError:
         return (warn("no cdi specification", f"{path} does not exist", remedy=_AGAIN),)
+    except ValueError as error:
+        return (_broken(str(error)),)
     return (judge(path, text, await _expected(place)),)
 
 
@@ -82,14 +85,12 @@ async def _expected(place: Place) -> Mapping[str, object] | str:
     return common.detail if isinstance(common, Refused) else cdi.document(npus, common)
 
 
-def judge(path: Path, text: str, expected: Mapping[str, object] | str) -> Finding:
+def judge(path: Path, text: bytes, expected: Mapping[str, object] | str) -> Finding:
     """Return the finding for a specification that says *text*."""
     try:
-        found = json.loads(text)
+        found = parse_json(text)
     except ValueError as error:
-        return fail(
-            "cdi specification broken", f"{path}: {error}", remedy=f"remove the file; {_AGAIN}"
-        )
+        return _broken(f"{path}: {error}")
     if isinstance(expected, str):
         return skipped("cdi specification", f"{path} is JSON; what it should say: {expected}")
     missing = sorted(_names(expected) - _names(found), key=int)
@@ -106,6 +107,10 @@ def judge(path: Path, text: str, expected: Mapping[str, object] | str) -> Findin
             remedy=_AGAIN,
         )
     return ok("cdi specification in step", f"{path}: {len(_names(expected))} NPUs")
+
+
+def _broken(why: str) -> Finding:
+    return fail("cdi specification broken", why, remedy=f"remove the file; {_AGAIN}")
 
 
 def _names(document: object) -> set[str]:

@@ -3,28 +3,32 @@
 Read only. Source: ``kubelet_internal_checkpoint``, the kubelet's device manager.
 """
 
-import json
 from collections.abc import Collection, Mapping
 from typing import Final
 
+from ascend_agent.cluster.fields import parse_json
 from ascend_agent.dialects import find_dialects
 from ascend_agent.doctor.check import Check
 from ascend_agent.doctor.findings import Finding, fail, ok, skipped, warn
 from ascend_agent.doctor.place import Place
+from ascend_agent.runtime.regular import read_regular
 
 _NAME: Final = "kubelet_internal_checkpoint"
 _ASCEND: Final = "huawei.com/"
+_LARGEST: Final = 64 * 1024 * 1024
 
 
 async def _look(place: Place) -> tuple[Finding, ...]:
     path = place.settings.device_plugin_dir / _NAME
     try:
-        text = await place.off_loop(lambda: path.read_text(errors="replace"))
+        content = await place.off_loop(lambda: read_regular(path, limit=_LARGEST))
     except (FileNotFoundError, NotADirectoryError):
         return (skipped("kubelet checkpoint", f"there is no {path}"),)
     except PermissionError as error:
         return (skipped("kubelet checkpoint", f"{path}: {error.strerror}"),)
-    return judge(text, own=own_resources())
+    except ValueError as error:
+        return (_unreadable(str(error)),)
+    return judge(content.decode(errors="replace"), own=own_resources())
 
 
 def own_resources() -> frozenset[str]:
@@ -38,14 +42,7 @@ def judge(text: str, *, own: Collection[str]) -> tuple[Finding, ...]:
     try:
         registered, held = parse(text)
     except ValueError as error:
-        return (
-            fail(
-                "checkpoint unreadable",
-                f"{_NAME}: {error}",
-                remedy="the kubelet forgets who holds which device when it starts next: drain the "
-                "node, remove the file, and restart the kubelet",
-            ),
-        )
+        return (_unreadable(f"{_NAME}: {error}"),)
     found = [
         warn(
             "resource of another plugin",
@@ -69,6 +66,15 @@ def judge(text: str, *, own: Collection[str]) -> tuple[Finding, ...]:
     return tuple(found) or (ok("checkpoint names no other plugin", ours),)
 
 
+def _unreadable(why: str) -> Finding:
+    return fail(
+        "checkpoint unreadable",
+        why,
+        remedy="the kubelet forgets who holds which device when it starts next: drain the node, "
+        "remove the file, and restart the kubelet",
+    )
+
+
 def parse(text: str) -> tuple[Mapping[str, int], frozenset[str]]:
     """Return how many devices are registered of each Ascend resource, and which are held.
 
@@ -76,7 +82,7 @@ def parse(text: str) -> tuple[Mapping[str, int], frozenset[str]]:
         ValueError: this is no checkpoint.
 
     """
-    document = json.loads(text)
+    document = parse_json(text)
     data = document.get("Data") if isinstance(document, dict) else None
     if not isinstance(data, dict):
         raise ValueError("no object with the key Data")  # noqa: TRY004 -- a file's fault, no caller's

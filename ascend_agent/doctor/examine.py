@@ -6,8 +6,10 @@ is its own business.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from ascend_agent.cluster.texts import shown
 from ascend_agent.doctor.check import Check
 from ascend_agent.doctor.findings import Examined, Finding, fail
 from ascend_agent.doctor.place import Place
@@ -17,6 +19,13 @@ T = TypeVar("T")
 
 _GRACE_S = 2.0
 """For checks that judge what driver or API server said at the very end of their own time."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Raised:
+    """An answer that is none: what the asking raised."""
+
+    error: Exception
 
 
 class AskedOnce:
@@ -33,13 +42,16 @@ class AskedOnce:
         self, ask: Callable[[], Coroutine[Any, Any, T]], *, name: str
     ) -> Callable[[], Awaitable[T]]:
         """Return a function that awaits the one answer of *ask*; one who gives up harms nobody."""
-        started: list[asyncio.Task[T]] = []
+        started: list[asyncio.Task[T | _Raised]] = []
 
-        def get() -> Awaitable[T]:
+        async def get() -> T:
             if not started:
-                started.append(self._group.create_task(ask(), name=name))
+                started.append(self._group.create_task(_outcome(ask), name=name))
                 self._tasks += started
-            return asyncio.shield(started[0])
+            answer = await asyncio.shield(started[0])
+            if isinstance(answer, _Raised):
+                raise answer.error
+            return answer
 
         return get
 
@@ -47,6 +59,14 @@ class AskedOnce:
         """Stop what nobody waits for any more."""
         for task in self._tasks:
             task.cancel()
+
+
+async def _outcome(ask: Callable[[], Coroutine[Any, Any, T]]) -> T | _Raised:
+    """Return what *ask* answers or raises: within a group it would end all that runs there."""
+    try:
+        return await ask()
+    except Exception as error:  # noqa: BLE001 -- it goes to each check that wants the answer
+        return _Raised(error)
 
 
 async def examine(
@@ -92,5 +112,14 @@ async def _findings(check: Check, place: Place) -> tuple[Finding, ...]:
                 str(error),
                 remedy="give the doctor the agent's own rights and mounts: run it as root on the "
                 "node, or inside the agent's pod",
+            ),
+        )
+    except Exception as error:  # noqa: BLE001 -- a node may hold anything, and the others still tell
+        return (
+            fail(
+                "not understood",
+                f"{type(error).__name__}: {shown(str(error))}",
+                remedy="this node or its API server says something that the doctor does not know: "
+                "look at what this check is about, and please report it",
             ),
         )

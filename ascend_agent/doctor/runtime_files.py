@@ -3,13 +3,14 @@
 Distributions bring containerd with files of their own; all known places are looked at.
 """
 
-import json
+import os
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from ascend_agent.cluster.fields import parse_json
 from ascend_agent.doctor.runtime_config import (
     RuntimeConfig,
     merge,
@@ -17,6 +18,7 @@ from ascend_agent.doctor.runtime_config import (
     parse_crio,
     parse_docker,
 )
+from ascend_agent.runtime.regular import read_regular
 
 _CONTAINERD: Final = (
     "/etc/containerd/config.toml",
@@ -50,7 +52,7 @@ def find_configs(on_host: OnHost) -> tuple[ConfigFile, ...]:
     ]
     found = []
     for path, product, read in places:
-        if on_host(path).is_file():
+        if os.path.lexists(on_host(path)):
             try:
                 found.append(ConfigFile(path=path, config=read(on_host, path)))
             except (OSError, ValueError) as error:
@@ -73,7 +75,7 @@ def _read_containerd(on_host: OnHost, path: str) -> RuntimeConfig:
 
 
 def _read_docker(on_host: OnHost, path: str) -> RuntimeConfig:
-    document = json.loads(on_host(path).read_text())
+    document = parse_json(read_regular(on_host(path)))
     if not isinstance(document, dict):
         raise ValueError(f"{path} is no JSON object")  # noqa: TRY004 -- a file's fault, no caller's
     return parse_docker(document)
@@ -87,4 +89,7 @@ def _read_crio(on_host: OnHost, path: str) -> RuntimeConfig:
 
 
 def _toml(path: Path) -> Mapping[str, object]:
-    return tomllib.loads(path.read_text())
+    try:
+        return tomllib.loads(read_regular(path).decode())
+    except RecursionError:
+        raise ValueError(f"{path} is nested too deep to be read") from None

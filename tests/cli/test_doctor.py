@@ -73,6 +73,24 @@ def test_a_long_line_is_not_cut_where_no_person_looks() -> None:
     assert long in stream.getvalue()
 
 
+def test_what_others_named_can_not_act_on_a_terminal() -> None:
+    """Any process may call itself a plugin, with line ends and colours in its name."""
+    odd = "/opt/\x1b[2J\nok      driver\r\u202e/plug\udcff"
+    report = DoctorReport(
+        examined=(Examined(check="x", findings=(warn("w", odd, remedy=odd),), took_ms=0),),
+        configuration={},
+    )
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+
+    show_report(report, stream=stream, as_json=False)
+
+    stream.seek(0)
+    lines = stream.read().splitlines()
+    assert len(lines) == 3
+    assert all(line.isprintable() for line in lines)
+    assert "\\x1b[2J\\nok" in lines[0]
+
+
 def test_json_is_one_object_with_every_finding() -> None:
     found = json.loads(shown(as_json=True))
 

@@ -354,7 +354,7 @@ async def test_an_event_of_a_new_kind_is_counted_and_the_stream_goes_on(scene: S
     assert scene.tally.skipped_objects == 0
 
 
-@pytest.mark.parametrize("line", [b"{\n", b"[]\n", b"\xff\xfe\n", b"7\n"])
+@pytest.mark.parametrize("line", [b"{\n", b"[]\n", b"\xff\xfe\n", b"7\n", b"[" * 200_000 + b"\n"])
 async def test_a_line_that_is_no_event_is_counted_and_all_is_listed(
     scene: Scene, line: bytes
 ) -> None:

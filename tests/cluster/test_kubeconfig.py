@@ -4,6 +4,7 @@ import asyncio
 import base64
 import hashlib
 import json
+import os
 import traceback
 from pathlib import Path
 from typing import Any
@@ -185,6 +186,21 @@ async def test_what_it_names_and_is_not_there_is_said(tmp_path: Path, user: dict
 async def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(ClusterUnreachableError, match="No such file"):
         await source(tmp_path / "none").current()
+
+
+@pytest.mark.parametrize("kind", ["pipe", "directory"])
+@pytest.mark.parametrize("what", ["config", "token"])
+async def test_what_is_no_file_is_named_and_holds_nobody_up(
+    tmp_path: Path, kind: str, what: str
+) -> None:
+    """Reading a pipe would stop the whole agent: all of it is on one loop."""
+    path = write(tmp_path, user={"tokenFile": "token"})
+    odd = tmp_path / what
+    odd.unlink(missing_ok=True)
+    os.mkfifo(odd) if kind == "pipe" else odd.mkdir()
+
+    with pytest.raises(ClusterUnreachableError, match=str(odd)):
+        await source(path).current()
 
 
 @pytest.mark.parametrize("value", ["{s3cret", '"s3cret\\q"', "s3cret: s3cret", "s3cret\0"])

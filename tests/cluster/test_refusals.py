@@ -85,6 +85,7 @@ def test_a_delay_that_is_none_counts_as_none(value: object) -> None:
         ({"Retry-After": "999999999999999999"}, 300),
         ({"Retry-After": "soon"}, None),
         ({"Retry-After": "-1"}, None),
+        ({"Retry-After": "Mon, 01 Jan 99999999999999999999 00:00:00 GMT"}, None),
         (
             {
                 "Retry-After": "Sun, 29 Nov 2026 10:00:30 GMT",
@@ -125,7 +126,9 @@ def test_a_causes_message_is_shown_and_all_is_cut() -> None:
     assert len(long.why) == 200
 
 
-@pytest.mark.parametrize("body", [b"", b"<html>\xff</html>", b"[1]", b"null", b'{"code":'])
+@pytest.mark.parametrize(
+    "body", [b"", b"<html>\xff</html>", b"[1]", b"null", b'{"code":', b"[" * 60_000]
+)
 def test_a_body_that_is_no_status_is_no_surprise(body: bytes) -> None:
     error = refusal(ASKED, status=502, headers={}, body=body)
 

@@ -101,7 +101,7 @@ async def test_a_port_nobody_listens_on_is_unreachable(fake: FakeApiServer) -> N
     assert (caught.value.verb, caught.value.target) == ("get", "nodes/n1")
 
 
-@pytest.mark.parametrize("body", [b"", b"[1]", b"{", b"\xff", b"null"])
+@pytest.mark.parametrize("body", [b"", b"[1]", b"{", b"\xff", b"null", b"[" * 200_000])
 async def test_an_answer_that_is_no_object_is_a_failure(fake: FakeApiServer, body: bytes) -> None:
     """A proxy in between answers with pages of its own."""
     fake.troubles.append(lambda _: answer(body))

@@ -237,6 +237,7 @@ def test_the_clock_is_compared_with_the_date_of_an_answer() -> None:
 
     assert ahead_s({"date": date}, now=1_000_030) == 30
     assert ahead_s({"Date": "soon"}, now=0) is None
+    assert ahead_s({"Date": "Mon, 01 Jan 99999999999999999999 00:00:00 GMT"}, now=0) is None
     assert ahead_s({}, now=0) is None
 
 
@@ -253,6 +254,7 @@ def token(claims: object) -> str:
         (token({"exp": 900}), -100.0),
         (token({}), None),
         (token([]), None),
+        (token({"exp": 10**400}), None),
         ("Bearer opaque", None),
         ("Bearer a.b!.c", None),
         (None, None),
@@ -262,3 +264,35 @@ def test_a_token_says_itself_how_long_it_is_good(
     authorization: str | None, left_s: float | None
 ) -> None:
     assert token_left_s(authorization, now=1000) == left_s
+
+
+@pytest.mark.parametrize("odd", [None, 7, "text", [], [7], {"a": 1}, [[]], [{"metadata": 7}]])
+async def test_answers_of_another_form_are_answers_all_the_same(
+    cluster: Cluster, odd: object
+) -> None:
+    """Something in between may answer in the API server's place."""
+
+    async def answer(request: web.Request) -> web.StreamResponse | None:
+        if request.path == "/version":
+            return None
+        return web.json_response({"items": odd, "status": odd, "metadata": odd})
+
+    cluster.server.troubles.insert(0, answer)
+
+    found = await facts(cluster)
+
+    assert set(found.allowed.values()) == {None}
+    assert isinstance(found.node, str) or found.node == OwnNode()
+
+
+async def test_a_kubeconfig_that_is_a_pipe_holds_nobody_up(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+
+    answer = await ask_cluster(
+        cluster.settings(kubeconfig=tmp_path / "pipe", api_server=None), deadline_s=5
+    )
+
+    assert isinstance(answer, ClusterTrouble)
+    assert "no regular file" in answer.why

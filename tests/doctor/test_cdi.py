@@ -92,3 +92,17 @@ async def test_a_file_of_an_earlier_setting_is_told(tmp_path: Path) -> None:
     put(where.settings.cdi_dir / "ascend-agent.json", document())
     left = await the_one(CHECK, where)
     assert (left.verdict, left.what) == (Verdict.WARN, "cdi specification left over")
+
+
+@pytest.mark.parametrize("kind", ["pipe", "deep"])
+async def test_one_that_can_not_be_read_is_broken(where: Place, kind: str) -> None:
+    path = where.settings.cdi_dir / "ascend-agent.json"
+    if kind == "pipe":
+        path.parent.mkdir(parents=True, exist_ok=True)
+        os.mkfifo(path)
+    else:
+        put(path, "[" * 200_000)
+
+    finding = await the_one(CHECK, where)
+
+    assert (finding.verdict, finding.what) == (Verdict.FAIL, "cdi specification broken")

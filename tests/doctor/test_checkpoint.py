@@ -1,6 +1,7 @@
 """What the kubelet remembers."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,7 @@ async def test_pods_that_hold_devices_of_another_plugin_are_told(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", '{"Data": 3}', '{"Data": {"RegisteredDevices": 1}}']
+    "text", ["", "{", "[]", '{"Data": 3}', '{"Data": {"RegisteredDevices": 1}}', "[" * 200_000]
 )
 def test_one_that_can_not_be_read_fails(text: str) -> None:
     """The kubelet forgets who holds what, and may give a running pod's NPU out again."""
@@ -72,3 +73,15 @@ async def test_one_that_is_not_ours_to_read_is_not_judged(tmp_path: Path) -> Non
         finding = await the_one(CHECK, where)
 
     assert finding.verdict is Verdict.SKIPPED
+
+
+async def test_one_that_is_no_file_fails_at_once(tmp_path: Path) -> None:
+    """A reader of a pipe would wait for a writer until its deadline."""
+    path = tmp_path / "plugins" / NAME
+    path.parent.mkdir()
+    os.mkfifo(path)
+
+    finding = await the_one(CHECK, place(tmp_path))
+
+    assert (finding.verdict, finding.what) == (Verdict.FAIL, "checkpoint unreadable")
+    assert "no regular file" in finding.detail

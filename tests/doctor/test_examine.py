@@ -129,3 +129,47 @@ async def test_one_who_gives_up_leaves_the_answer_to_the_others(
 
     assert [each.verdict for each in found] == [Verdict.FAIL, Verdict.OK]
     assert looptime == 3
+
+
+@pytest.mark.parametrize(
+    "error", [RecursionError(), KeyError("a\x1b"), ExceptionGroup("g", [ValueError()])]
+)
+async def test_what_nobody_foresaw_hides_nothing_that_others_found(
+    where: Place, error: Exception
+) -> None:
+    """A node may hold anything; the doctor is for those that are not as they should be."""
+
+    async def stumble(_: Place) -> tuple[Finding, ...]:
+        raise error
+
+    found = await examine([check("odd", stumble), check("well", fine)], lambda _: where)
+
+    assert [each.verdict for each in found] == [Verdict.FAIL, Verdict.OK]
+    assert type(error).__name__ in found[0].findings[0].detail
+    assert found[0].findings[0].detail.isprintable()
+    assert found[0].findings[0].remedy
+
+
+async def test_an_answer_nobody_foresaw_fails_those_who_want_it(tmp_path: Path) -> None:
+    """Whoever asks runs beside the checks, and must not end them."""
+
+    async def ask() -> object:
+        raise LookupError("the driver says seven")
+
+    async def wants(where: Place) -> tuple[Finding, ...]:
+        await where.driver()
+        return ()
+
+    def make(shared: AskedOnce) -> Place:
+        where = place(tmp_path)
+        return Place(
+            settings=where.settings,
+            environment={},
+            driver=shared.share(ask, name="ask"),  # type: ignore[arg-type]  # it answers nothing
+            cluster=saying(OFF),
+        )
+
+    found = await examine([check("a", wants), check("b", wants), check("c", fine)], make)
+
+    assert [each.verdict for each in found] == [Verdict.FAIL, Verdict.FAIL, Verdict.OK]
+    assert "says seven" in found[1].findings[0].detail

@@ -1,5 +1,6 @@
 """Where container runtimes keep their configuration."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -80,3 +81,39 @@ def test_a_file_that_can_not_be_read_is_told_with_the_reason(
 
 def test_a_pod_without_the_hosts_files_finds_none(tmp_path: Path) -> None:
     assert find_configs(place(tmp_path).on_host) == ()
+
+
+@pytest.mark.parametrize("path", ["/etc/docker/daemon.json", "/etc/crio/crio.conf"])
+@pytest.mark.parametrize(
+    "content", [b"[" * 200_000, b"a=" + b"[" * 200_000, b"\xff", b"#\n" * 3_000_000]
+)
+def test_a_file_nobody_can_read_is_told_and_harms_no_other(
+    tmp_path: Path, path: str, content: bytes
+) -> None:
+    where = place(tmp_path)
+    put(where.on_host("/etc/containerd/config.toml"), ASCEND)
+    put(where.on_host(path), "")
+    where.on_host(path).write_bytes(content)
+
+    good, bad = find_configs(where.on_host)
+
+    assert (good.config.ascend, good.trouble) == (("ascend",), "")
+    assert (bad.path, bool(bad.trouble)) == (path, True)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "directory", "loop"])
+def test_what_is_there_and_no_file_is_told(tmp_path: Path, kind: str) -> None:
+    where = place(tmp_path)
+    path = where.on_host("/etc/docker/daemon.json")
+    path.parent.mkdir(parents=True)
+    match kind:
+        case "pipe":
+            os.mkfifo(path)
+        case "directory":
+            path.mkdir()
+        case _:
+            path.symlink_to(path.name)
+
+    (found,) = find_configs(where.on_host)
+
+    assert found.trouble
