@@ -1,7 +1,8 @@
 """The editor: has edits acknowledged, and reads live where a cache is no evidence."""
 
 import asyncio
-from typing import Final, assert_never
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeVar, assert_never
 
 from ascend_agent.cluster.door import Door
 from ascend_agent.cluster.fields import MalformedError
@@ -14,7 +15,7 @@ from ascend_agent.cluster.pods import parse_pod, pod_path
 from ascend_agent.cluster.refusals import Asked
 from ascend_agent.cluster.retry import PATIENCE, delay_s
 from ascend_agent.cluster.sender import Sender
-from ascend_agent.cluster.server import ApiServer, Request
+from ascend_agent.cluster.server import Json, Request
 from ascend_agent.cluster.tally import Tally
 from ascend_agent.cluster.written import Written
 from ascend_agent.errors import (
@@ -36,6 +37,8 @@ from ascend_agent.model.cluster import (
 from ascend_agent.model.ids import NodeName
 from ascend_agent.model.pods import Pod, PodKey
 from ascend_agent.runtime.backoff import Backoff
+
+T = TypeVar("T")
 
 _BURST: Final = 20  # patches of the whole node at once, and one more each tenth of a second
 _EVERY_S: Final = 0.1
@@ -85,18 +88,20 @@ class Editor:
 
     async def read_pod(self, key: PodKey) -> Pod | None:
         """Return the pod as the API server has it now; see ``ClusterEditor``."""
-        server = await self._door.server()
-        self._tally.reads += 1
         asked = Asked(verb="get", target=f"pods/{key}", rule="pods")
         try:
-            found = await server.ask(
-                Request(method="GET", path=pod_path(key), asked=asked), within_s=_WITHIN_S
+            return parse_pod(
+                await self._read(Request(method="GET", path=pod_path(key), asked=asked))
             )
-            return parse_pod(found)
         except NotFoundError:
             return None
         except MalformedError as error:
             raise ClusterUnreachableError(asked.verb, asked.target, str(error)) from error
+
+    async def _read(self, request: Request) -> Json:
+        server = await self._door.server()
+        self._tally.reads += 1
+        return await server.ask(request, within_s=_WITHIN_S)
 
     async def _edit_pod(self, edit: PodEdit) -> None:
         values = values_of(edit)
@@ -108,7 +113,7 @@ class Editor:
             )
         except RejectedError as error:
             # Another pod's UID is refused as any other change of what can't change: look.
-            found = await self.read_pod(edit.pod)
+            found = await _patiently(lambda: self.read_pod(edit.pod))
             if found is None or found.uid != edit.uid:
                 why = f"the pod with UID {edit.uid} is gone"
                 raise ConflictError(error.verb, error.target, why) from error
@@ -134,7 +139,7 @@ class Editor:
                 answer = await server.ask(request, within_s=_WITHIN_S)
             except RejectedError:
                 # A failed test is answered as any other patch that can't be carried out: look.
-                if await self._refuted(server, edit, request.asked, unsure=unsure):
+                if await self._refuted(edit, request.asked, unsure=unsure):
                     return
                 raise
             except (ClusterUnreachableError, ThrottledError, ForbiddenError) as error:
@@ -147,9 +152,7 @@ class Editor:
                 self._nodes.acknowledge(answer)
                 return
 
-    async def _refuted(
-        self, server: ApiServer, edit: NodeAnnotationRemoval, asked: Asked, *, unsure: bool
-    ) -> bool:
+    async def _refuted(self, edit: NodeAnnotationRemoval, asked: Asked, *, unsure: bool) -> bool:
         """Say whether the annotation is gone by an attempt of ours whose answer was lost.
 
         False where the value is the expected one, so that something else was wrong with the patch.
@@ -158,19 +161,16 @@ class Editor:
             ConflictError: another value is there, or none that we could have removed.
 
         """
-        self._tally.reads += 1
         # A list of one: the watch needs that rule anyway, so no further one is asked for.
         own = own_node(self._node)
-        listed = await server.ask(
-            Request(
-                method="GET",
-                path=own.path,
-                asked=Asked(verb="list", target=asked.target, rule=own.rule),
-                query=(("fieldSelector", own.selector),),
-                accept=own.list_form,
-            ),
-            within_s=_WITHIN_S,
+        request = Request(
+            method="GET",
+            path=own.path,
+            asked=Asked(verb="list", target=asked.target, rule=own.rule),
+            query=(("fieldSelector", own.selector),),
+            accept=own.list_form,
         )
+        listed = await _patiently(lambda: self._read(request))
         items = listed.get("items")
         if not isinstance(items, list) or not items:
             raise NotFoundError(asked.verb, asked.target, "there is no such node")
@@ -184,3 +184,14 @@ class Editor:
             return True
         state = "has another value" if found is not None else "is not there"
         raise ConflictError(asked.verb, asked.target, f"annotation {edit.key} {state}")
+
+
+async def _patiently(read: Callable[[], Awaitable[T]]) -> T:
+    """Return what *read* does, as soon as the server can answer."""
+    failures = 0
+    while True:
+        try:
+            return await read()
+        except (ClusterUnreachableError, ThrottledError) as error:
+            await asyncio.sleep(delay_s(error, failures=failures, backoff=_BACKOFF))
+            failures += 1

@@ -208,6 +208,24 @@ async def test_a_removal_is_tried_again(scene: Scene, code: int, patches: int) -
     assert scene.tally.patches == patches
 
 
+async def test_a_look_after_a_refusal_is_tried_again(scene: Scene) -> None:
+    """Whether it was the value is not known while nobody answers, so it is no failure either."""
+    scene.server.refuse(422, of=PATCH)
+    scene.server.refuse(500, times=2, of="GET /api/v1/nodes")
+    scene.server.store.change(node()[0], {"metadata": {"annotations": {LOCK: "t,ns,p2"}}})
+    old = edit(scene, "1")
+    scene.server.store.delete(pod("a")[0])
+    scene.server.store.create(*pod("a"))
+    async with editing(scene) as editor:
+        with pytest.raises(ConflictError):
+            await editor.apply(NodeAnnotationRemoval(key=LOCK, expected="t,ns,p1"))
+        scene.server.refuse(429, times=2, of="GET /api/v1/namespaces")
+        with pytest.raises(ConflictError):
+            await editor.apply(old)
+
+    assert scene.tally.reads == 6
+
+
 async def test_a_removal_whose_answer_was_lost_is_done(scene: Scene) -> None:
     """The second attempt's test fails because the first one had worked."""
     async with editing(scene) as editor:
