@@ -1,10 +1,7 @@
 """The doctor on a real node: real kubelet, real API server, and an agent that serves."""
 
-from pathlib import Path
-
 import pytest
 
-from tests.cluster.account import account, grant
 from tests.cluster.node.cluster_node import KUBELET
 from tests.cluster.node.scene import NPUS, SIMULATED, Scene
 from tests.doctor.told import Told, consult
@@ -15,25 +12,22 @@ OF_THE_KUBELET = ("kubelet-directory", "kubelet", "pod-resources", "kubelet-chec
 OF_THE_CLUSTER = ("api-server", "api-rules", "own-node", "clock")
 
 
-async def ask(scene: Scene, folder: Path) -> Told:
-    """Return what the doctor says of the scene's node, as an account with the agent's rules."""
+async def ask(scene: Scene) -> Told:
+    """Return what the doctor says of the scene's node, with the account of the chart."""
     home = scene.node.home
-    own = await account(scene.control_plane, folder, namespace=scene.namespace)
     return await consult(
         *SIMULATED,
         *("--kubelet-dir", str(home.kubelet), "--device-plugin-dir", str(home.plugins)),
         *("--host-root", str(home.root), "--cdi-dir", str(home.cdi)),
         *("--run-dir", str(home.path / "run" / "ascend-agent")),
-        *("--node-name", scene.node.name, "--service-account-dir", str(own)),
-        KUBERNETES_SERVICE_HOST="127.0.0.1",
-        KUBERNETES_SERVICE_PORT=str(scene.control_plane.port),
+        *scene.account.options,
+        **scene.account.environment(scene.node.name),
     )
 
 
-async def test_a_node_that_serves_is_well_in_every_part(scene: Scene, tmp_path: Path) -> None:
-    await grant(scene.api, namespace=scene.namespace)
+async def test_a_node_that_serves_is_well_in_every_part(scene: Scene) -> None:
     async with scene.serving():
-        told = await ask(scene, tmp_path / "account")
+        told = await ask(scene)
 
         assert (told.code, told.what("fail")) == (0, {}), told.found
         for check in (*OF_THE_KUBELET, *OF_THE_CLUSTER, "device-nodes", "node-lock"):
@@ -43,12 +37,11 @@ async def test_a_node_that_serves_is_well_in_every_part(scene: Scene, tmp_path: 
         await scene.offers(NPUS)  # the doctor took nothing from the kubelet
 
 
-async def test_a_kubelet_that_ended_is_found(scene: Scene, tmp_path: Path) -> None:
+async def test_a_kubelet_that_ended_is_found(scene: Scene) -> None:
     """Its sockets are still there, and the node's numbers are those of before."""
-    await grant(scene.api, namespace=scene.namespace)
     async with scene.serving():
         await scene.node.stop(KUBELET)
-        told = await ask(scene, tmp_path / "account")
+        told = await ask(scene)
 
     assert told.code == 1
     assert told.what("fail") == {
@@ -57,16 +50,13 @@ async def test_a_kubelet_that_ended_is_found(scene: Scene, tmp_path: Path) -> No
     }
 
 
-async def test_a_node_without_an_agent_shows_no_npu_and_says_why(
-    scene: Scene, tmp_path: Path
-) -> None:
+async def test_a_node_without_an_agent_shows_no_npu_and_says_why(scene: Scene) -> None:
     """The driver is well, the kubelet too, and nobody has registered."""
-    await grant(scene.api, namespace=scene.namespace)
     async with scene.serving():
         pass
     await scene.offers(0)
 
-    told = await ask(scene, tmp_path / "account")
+    told = await ask(scene)
 
     assert told.what("fail") == {"own-node": "node shows no npu"}
     assert told.what("warn")["node-lock"] == "no agent serves this node"
