@@ -175,7 +175,7 @@ async def test_retry_after_is_honoured(scene: Scene) -> None:
 
     await scene.edit("1")
 
-    assert 2 <= asyncio.get_running_loop().time() - started < 4
+    assert asyncio.get_running_loop().time() - started >= 2
     assert scene.cluster.counts.throttled == 1
 
 
