@@ -1,6 +1,7 @@
 """Real Helm renders what the golden files hold, and refuses what the agent would."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -187,6 +188,26 @@ def test_an_objects_name_holds_release_and_chart_once(release: str, name: str, h
     rendered = parsed(run_helm(helm, "template", release, CHART))
 
     assert rendered.daemonset["metadata"]["name"] == name
+
+
+@pytest.mark.parametrize(
+    "long",
+    [
+        f"fullnameOverride={'a' * 80}",
+        f"fullnameOverride={'a' * 62}.b",
+        f"fullnameOverride={'a' * 61}.-b",
+        f"nameOverride={'a' * 62}.b",
+        f"nameOverride={'a' * 44}.-.b{'c' * 20}",
+    ],
+)
+def test_a_long_name_is_cut_to_one_that_kubernetes_takes(long: str, helm: Path) -> None:
+    """A name and a label may be 63 characters long, and end with a letter or digit."""
+    rendered = parsed(run_helm(helm, "template", "npu", CHART, "--set", long))
+    metadata = [each["metadata"] for each in rendered.objects]
+
+    words = [one["name"] for one in metadata]
+    words += [text for one in metadata for text in one["labels"].values()]
+    assert all(re.fullmatch(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", one) for one in words)
 
 
 def test_another_scenario_is_another_pod(helm: Path) -> None:

@@ -1,16 +1,21 @@
 {{/* Names and labels; those of another plugin's DaemonSet where this one takes its place. */}}
 
+{{/* A name as long as one may be, which may end neither with a dash nor with a dot. */}}
+{{- define "ascend-agent.cut" -}}
+{{- regexReplaceAll "[-.]+$" (trunc 63 .) "" -}}
+{{- end -}}
+
 {{- define "ascend-agent.name" -}}
-{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
+{{- include "ascend-agent.cut" (default .Chart.Name .Values.nameOverride) -}}
 {{- end -}}
 
 {{- define "ascend-agent.fullname" -}}
 {{- if .Values.fullnameOverride -}}
-{{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" -}}
+{{- include "ascend-agent.cut" .Values.fullnameOverride -}}
 {{- else if contains (include "ascend-agent.name" .) .Release.Name -}}
-{{- .Release.Name | trunc 63 | trimSuffix "-" -}}
+{{- include "ascend-agent.cut" .Release.Name -}}
 {{- else -}}
-{{- printf "%s-%s" .Release.Name (include "ascend-agent.name" .) | trunc 63 | trimSuffix "-" -}}
+{{- include "ascend-agent.cut" (printf "%s-%s" .Release.Name (include "ascend-agent.name" .)) -}}
 {{- end -}}
 {{- end -}}
 
