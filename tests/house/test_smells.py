@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow  # each reads the whole project
 
 PACKAGE = "ascend_agent"
 CATCH_ALL = {
-    "ascend_agent/doctor/examine.py": "a check's failure becomes its finding; the others still tell",
+    "ascend_agent/doctor/examine.py": "a check that fails is a finding; the others still tell",
     "ascend_agent/driver/lanes.py": "the worker's edge: a failure becomes the call's reply",
     "ascend_agent/driver/outbox.py": "foreign bytes that mean nothing must not end the thread",
     "ascend_agent/kubelet/calls.py": "the edge to gRPC: a failure becomes a status",
