@@ -144,11 +144,9 @@ class CollectionWatch:
         await self._lists.ready()
         try:
             items, version = await self._pages(server)
-        except ClusterUnreachableError:
-            raise  # a list that nobody answered put no load on etcd
-        except ClusterError:
+        except ExpiredError:
             self._lists.charge()
-            raise
+            raise  # any other list that failed put no load on etcd
         self._lists.charge()
         self._version = version
         self._listed = True

@@ -415,6 +415,20 @@ async def test_trouble_is_told_and_taken_back(scene: Scene, looptime: LoopTimePr
     assert looptime < 6
 
 
+async def test_refused_lists_do_not_hold_up_the_one_that_is_answered(
+    scene: Scene, looptime: LoopTimeProxy
+) -> None:
+    """They used to count as lists: a token that was mended took 40 s to be noticed."""
+    await scene.begin()
+    scene.server.refuse(410, of=WATCH)
+    scene.server.refuse(401, times=6, of="limit=500")  # twice each: with fresh credentials too
+    scene.server.cut()
+    await scene.until(lambda: scene.tally.expired and scene.agrees)
+
+    assert looptime < 30
+    assert any(isinstance(one, ForbiddenError) for one in scene.told)
+
+
 async def test_a_refusal_is_told_when_it_stays(scene: Scene, looptime: LoopTimeProxy) -> None:
     """A server that has just started refuses everybody until it has read its rules."""
     await scene.begin()
