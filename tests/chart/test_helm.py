@@ -210,6 +210,15 @@ def test_a_long_name_is_cut_to_one_that_kubernetes_takes(long: str, helm: Path) 
     assert all(re.fullmatch(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", one) for one in words)
 
 
+def test_a_services_name_has_no_dots(helm: Path) -> None:
+    """Those of all other objects may have them."""
+    named = ("--set", "fullnameOverride=a.b", "--set", "service.create=true")
+
+    (service,) = parsed(run_helm(helm, "template", "npu", CHART, *named)).of("Service")
+
+    assert service["metadata"]["name"] == "a-b"
+
+
 def test_another_scenario_is_another_pod(helm: Path) -> None:
     """The agent reads the file once, so the ConfigMap alone would change nothing."""
     (key,) = [k for k in golden("simulated").template["metadata"]["annotations"] if "scenario" in k]

@@ -26,7 +26,7 @@ _APPLY: Final = "application/apply-patch+yaml"
 _CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
 _POLICIES: Final = "/apis/admissionregistration.k8s.io/v1"
-_PLACES: Final = {
+PLACES: Final = {
     "ClusterRole": f"{_RBAC}/clusterroles",
     "ClusterRoleBinding": f"{_RBAC}/clusterrolebindings",
     "ConfigMap": f"/api/v1/namespaces/{NAMESPACE}/configmaps",
@@ -81,7 +81,7 @@ async def _applied(api: Api, path: str, body: Json, **query: str) -> Json:
 
 def place(each: Json) -> str:
     """Return the path of one of the chart's objects."""
-    return f"{_PLACES[each['kind']]}/{each['metadata']['name']}"
+    return f"{PLACES[each['kind']]}/{each['metadata']['name']}"
 
 
 @asynccontextmanager
@@ -147,7 +147,7 @@ async def test_helm_installs_upgrades_and_leaves_nothing(
     """UP-1, the chart's side: the selector stays, so the DaemonSet is the same one afterwards."""
     access = ("--kubeconfig", control_plane.kubeconfig(tmp_path / "kubeconfig"))
     where = ("--namespace", NAMESPACE, *access)
-    path = f"{_PLACES['DaemonSet']}/{RELEASE}"
+    path = f"{PLACES['DaemonSet']}/{RELEASE}"
 
     run_helm(helm, "install", RELEASE, CHART, *where, home=tmp_path)
     first = await api.get(path)
@@ -159,7 +159,7 @@ async def test_helm_installs_upgrades_and_leaves_nothing(
     assert first["metadata"]["uid"] == second["metadata"]["uid"]
     assert {"name": "ASCEND_AGENT_SHARES", "value": "4"} in container["env"]
     for each in golden("default").objects:
-        left = await api.list(_PLACES[each["kind"]])
+        left = await api.list(PLACES[each["kind"]])
         assert RELEASE not in {one["metadata"]["name"] for one in left}
 
 
@@ -174,12 +174,12 @@ async def test_a_peers_daemonset_is_not_overwritten_but_replaced_once_it_is_gone
     containers = [{"name": "device-plugin-01", "image": "older"}]
     template = {"metadata": {"labels": labels}, "spec": {"containers": containers}}
     name = "ascend-device-plugin-daemonset"
-    path = f"{_PLACES['DaemonSet']}/{name}"
+    path = f"{PLACES['DaemonSet']}/{name}"
     peer = {
         "metadata": {"name": name},
         "spec": {"selector": {"matchLabels": labels}, "template": template},
     }
-    await api.create(_PLACES["DaemonSet"], peer)
+    await api.create(PLACES["DaemonSet"], peer)
 
     with pytest.raises(HelmError, match="cannot be imported into the current release"):
         run_helm(helm, "install", RELEASE, CHART, *how, *where, home=tmp_path)
