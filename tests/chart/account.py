@@ -14,10 +14,12 @@ from tests.cluster.api import Api, Json
 from tests.cluster.connected import service_account
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.programs import program
+from tests.cluster.waiting import eventually
 from tools.chart.places import CHART
 from tools.chart.render import run_helm
 
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
+_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 _REFUSED = frozenset({401, 403})
 
 
@@ -77,10 +79,13 @@ async def chart_account(
     await api.create(f"{_RBAC}/clusterroles", role)
     await api.create(f"{_RBAC}/clusterrolebindings", binding)
     token = await control_plane.token(name, namespace)
+    user, granted = f"system:serviceaccount:{namespace}:{name}", _rights(chart)
+    # The server refuses until it has heard of the rules, a moment later.
+    await eventually(lambda: _in_force(api, user, granted), what="the chart's rules in force")
     try:
         yield ChartAccount(
-            user=f"system:serviceaccount:{namespace}:{name}",
-            granted=_rights(chart),
+            user=user,
+            granted=granted,
             folder=service_account(folder, token, control_plane.authority),
             control_plane=control_plane,
             since=since,
@@ -89,6 +94,15 @@ async def chart_account(
         await control_plane.revive()  # the test may have stopped it
         await api.delete(f"{_RBAC}/clusterrolebindings/{binding['metadata']['name']}")
         await api.delete(f"{_RBAC}/clusterroles/{role['metadata']['name']}")
+
+
+async def _in_force(api: Api, user: str, granted: frozenset[tuple[str, str]]) -> bool | None:
+    for verb, resource in granted:
+        spec = {"user": user, "resourceAttributes": {"verb": verb, "resource": resource}}
+        answer = await api.create(_REVIEWS, {"spec": spec})
+        if not answer["status"]["allowed"]:
+            return None
+    return True
 
 
 def _rights(chart: Rendered) -> frozenset[tuple[str, str]]:
