@@ -29,8 +29,8 @@ class Bus:
     """All channels of one agent."""
 
     driver: Latest[DriverState]
-    """driver-worker → refresh-devices, read-health, fold-health, update-annotations, feed-metrics,
-    probes, sim"""
+    """driver-worker → refresh-devices, read-health, fold-health, allocate, update-annotations,
+    feed-metrics, probes, sim"""
     faults: Topic[FaultNotice]
     """subscribe-faults → fold-health, read-health, refresh-devices, enable-shares, sim"""
     inventory: Latest[Inventory]
@@ -58,13 +58,13 @@ class Bus:
     own_node: Latest[NodeObject]
     """follow-cluster → update-annotations, feed-metrics, probes"""
     pods: Latest[Pods]
-    """follow-cluster → follow-allocations, feed-metrics, probes"""
+    """follow-cluster → allocate, follow-allocations, feed-metrics, probes"""
     api: Latest[ApiState]
     """follow-cluster → feed-metrics, probes"""
     foreign: Topic[ForeignEdit]
     """follow-cluster → update-annotations"""
     allocations: Latest[Allocations]
-    """follow-allocations → probes, feed-metrics, sim"""
+    """follow-allocations → allocate, probes, feed-metrics, sim"""
     usage: Latest[Mapping[PhyId, NpuUsage]]
     """read-usage → feed-metrics, probes, sim"""
     tasks: Latest[tuple[TaskState, ...]]

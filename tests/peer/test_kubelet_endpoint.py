@@ -257,7 +257,7 @@ async def test_a_killed_kubelets_streams_end_at_once(
     await kubelet.kill()
     await streams(ours, 0)
 
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < 3  # no keep-alive had to find out
 
 
 async def test_the_end_is_told_and_takes_no_time(
@@ -269,7 +269,7 @@ async def test_the_end_is_told_and_takes_no_time(
 
     await ours.close()
 
-    assert time.monotonic() - started < 0.3
+    assert time.monotonic() - started < 2  # less than the patience with an Allocate in flight
     assert (await kubelet.event("stream_end"))["code"] == "OK"
     assert not ours.in_place()
 
@@ -371,6 +371,7 @@ async def _gone(ours: KubeletEndpoint) -> bool:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(120)  # 200 times two processes take their time on a busy machine
 async def test_200_kubelet_restarts_in_a_row_leave_nothing_behind(
     kubelet: PeerKubelet, ours: KubeletEndpoint
 ) -> None:

@@ -105,7 +105,8 @@ class EmbeddedKubelet:
                 chosen = await self._choose(plugin, pod.count)
                 answer = await plugin.allocate(chosen)
             except PEER_ERRORS as error:
-                raise AdmissionError(f"{pod.key}: {error}") from error
+                why = getattr(error, "message", None) or error  # gRPC's own text is a tuple
+                raise AdmissionError(f"{pod.key}: {why}") from error
             self._book.hold(pod, chosen)
         happening = Allocated(
             pod=pod,

@@ -176,7 +176,7 @@ async def test_a_refused_pod_holds_nothing() -> None:
     async with staged() as stage, serving(plugin, stage.plugins / "npu.sock"):
         await joined(stage, plugin)
 
-        with pytest.raises(AdmissionError, match="davinci0 is missing"):
+        with pytest.raises(AdmissionError, match=r"^default/\S+: (?!\().*davinci0 is missing"):
             await stage.kubelet.admit(pod())
 
         assert stage.kubelet.pods == {}
