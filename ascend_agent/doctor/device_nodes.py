@@ -4,13 +4,11 @@ The way in decides what is wanted and the same code as Allocate's resolves it on
 """
 
 import stat
-from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 from ascend_agent.doctor.answers import DriverTrouble
 from ascend_agent.doctor.check import Check
-from ascend_agent.doctor.findings import Finding, Verdict, fail, ok, skipped
+from ascend_agent.doctor.findings import Finding, Verdict, about_npus, fail, ok, skipped
 from ascend_agent.doctor.picture import draw
 from ascend_agent.doctor.place import Place
 from ascend_agent.injection import find_injections
@@ -19,9 +17,8 @@ from ascend_agent.injection.resolve import paths, resolve
 from ascend_agent.interfaces import Injection
 from ascend_agent.model.allocation import ContainerGrant, Refused
 from ascend_agent.model.chip import ChipSpec
-from ascend_agent.model.ids import PhyId
 from ascend_agent.model.npu import Npu
-from ascend_agent.settings import InjectionWay, Settings
+from ascend_agent.settings import DriverKind, InjectionWay, Settings
 
 _WHAT: Final = "what a container gets"
 _MISSING: Final = "load the driver on the host; in a pod mount the host's /dev, and set --host-root"
@@ -35,23 +32,16 @@ async def _look(place: Place) -> tuple[Finding, ...]:
     if not npus:
         return (skipped(_WHAT, "there is no NPU that could be given to a container"),)
     ways = [_injection(place.settings)]
-    if place.settings.way is InjectionWay.RUNTIME:
-        # The vendor's runtime hands in about what the device-node way does.
+    if (
+        place.settings.way is InjectionWay.RUNTIME
+        and place.settings.driver is not DriverKind.SIMULATED
+    ):
+        # The vendor's runtime hands in about what the device-node way does. With simulated NPUs
+        # a container gets the variable and nothing else.
         ways.append(find_injections()["devices"])
     found = [(npu.phy, await _try(place, way, npu, spec)) for way in ways for npu, spec in npus]
     troubles = [(phy, one) for phy, one in found if one.verdict is not Verdict.OK]
-    return _merged(troubles or found[:1])
-
-
-def _merged(found: Sequence[tuple[PhyId, Finding]]) -> tuple[Finding, ...]:
-    """Return each finding once, with the NPUs it is about: a control node is missing to all."""
-    about: dict[Finding, list[str]] = {}
-    for phy, finding in found:
-        about.setdefault(finding, []).append(str(phy))
-    return tuple(
-        replace(finding, detail=f"NPU {', '.join(phys)}: {finding.detail}")
-        for finding, phys in about.items()
-    )
+    return about_npus(troubles or found[:1])
 
 
 def _injection(settings: Settings) -> Injection:

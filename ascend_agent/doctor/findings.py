@@ -4,8 +4,10 @@ Which verdict a state deserves is decided by each check; how findings look is le
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+
+from ascend_agent.model.ids import PhyId
 
 
 class Verdict(StrEnum):
@@ -51,6 +53,17 @@ class Examined:
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
     """Return the worst verdict; SKIPPED where nothing was judged."""
     return max(verdicts, key=_BY_WEIGHT.index, default=Verdict.SKIPPED)
+
+
+def about_npus(found: Iterable[tuple[PhyId, Finding]]) -> tuple[Finding, ...]:
+    """Return each finding once, with the NPUs it is about: many causes are the same for all."""
+    about: dict[Finding, list[str]] = {}
+    for phy, finding in found:
+        about.setdefault(finding, []).append(str(phy))
+    return tuple(
+        replace(finding, detail=f"NPU {', '.join(phys)}: {finding.detail}")
+        for finding, phys in about.items()
+    )
 
 
 def ok(what: str, detail: str = "") -> Finding:

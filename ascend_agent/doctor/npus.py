@@ -3,12 +3,12 @@
 The agent's own policy judges them; a chip that it would leave out is a failure with the reason.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from ascend_agent.doctor.answers import DriverTrouble
 from ascend_agent.doctor.check import Check
-from ascend_agent.doctor.findings import Finding, fail, ok, skipped, warn
+from ascend_agent.doctor.findings import Finding, about_npus, fail, ok, skipped, warn
 from ascend_agent.doctor.picture import Picture, draw
 from ascend_agent.doctor.place import Place
 from ascend_agent.doctor.survey import Survey, SurveyedNpu
@@ -16,6 +16,7 @@ from ascend_agent.driver.answers import format_place
 from ascend_agent.driver.dcmi import codes
 from ascend_agent.faults.catalog import CATALOG
 from ascend_agent.model.health import HealthState, NpuView
+from ascend_agent.model.ids import PhyId
 
 _RESET: Final = "reset the card if it stays so, see npu-smi info and the kernel log"
 
@@ -28,12 +29,12 @@ async def _look(place: Place) -> tuple[Finding, ...]:
 
 
 def judge(survey: Survey, picture: Picture) -> tuple[Finding, ...]:
-    """Return what is to be said of each NPU that is not well, and one finding about all others."""
+    """Return what is to be said of the NPUs that are not well, and one finding about all others."""
     found = [
         *_listing(survey),
         *(_unread(npu) for npu in survey.npus if npu.identity is None),
         *(_unknown(npu) for npu in survey.npus if npu.identity and npu.spec is None),
-        *(finding for view in picture.view.npus if (finding := _health(view)) is not None),
+        *about_npus(_unwell(picture.view.npus)),
     ]
     if not survey.npus:
         found.append(
@@ -89,12 +90,15 @@ def _unknown(npu: SurveyedNpu) -> Finding:
     )
 
 
-def _health(view: NpuView) -> Finding | None:
-    if view.state is HealthState.HEALTHY:
-        return None
+def _unwell(views: Iterable[NpuView]) -> Iterator[tuple[PhyId, Finding]]:
+    for view in views:
+        if view.state is not HealthState.HEALTHY:
+            yield view.npu.phy, _illness(view)
+
+
+def _illness(view: NpuView) -> Finding:
     faults = [f"{CATALOG.text_of(fault.code)} ({fault.level.value})" for fault in view.faults]
-    reasons = [reason.value for reason in view.reasons]
-    detail = f"NPU {view.npu.phy}: {', '.join([*reasons, *faults])}"
+    detail = ", ".join([*(reason.value for reason in view.reasons), *faults])
     if view.state is HealthState.SUB_HEALTHY:
         return warn("npu sub-healthy", detail, remedy="look the code up in the vendor's documents")
     return fail(

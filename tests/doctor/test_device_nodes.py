@@ -86,6 +86,19 @@ async def test_logical_ids_and_mounts_are_part_of_it(tmp_path: Path) -> None:
     assert "/usr/local/Ascend/driver/version.info (read-only)" in finding.detail
 
 
+async def test_simulated_npus_need_no_device_node_where_the_runtime_hands_them_in(
+    tmp_path: Path,
+) -> None:
+    """A container gets the variable alone; by device nodes it would be refused."""
+    verdicts = {}
+    for way in ("runtime", "devices"):
+        settings: dict[str, object] = {"driver": "simulated", "inject": way}
+        where = place(tmp_path, driver=survey(npu(0)), settings=settings)
+        verdicts[way] = (await the_one(CHECK, where)).verdict
+
+    assert verdicts == {"runtime": Verdict.OK, "devices": Verdict.FAIL}
+
+
 async def test_without_npus_nothing_is_tried(tmp_path: Path) -> None:
     for driver in (survey(),):
         finding = await the_one(CHECK, place(tmp_path, driver=driver))

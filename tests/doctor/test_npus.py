@@ -1,4 +1,4 @@
-"""Each NPU that would not be offered is a finding of its own."""
+"""Each NPU that would not be offered is told, once with all that have the same trouble."""
 
 import dataclasses
 from pathlib import Path
@@ -61,6 +61,16 @@ async def test_what_would_not_be_offered_fails_beside_the_others(
     assert (bad.verdict, bad.what, good.verdict) == (Verdict.FAIL, what, Verdict.OK)
     assert words in bad.detail
     assert bad.remedy
+
+
+async def test_npus_with_the_same_trouble_share_a_line(tmp_path: Path) -> None:
+    """Sixteen equal pairs of lines would push what is wrong with the node off the screen."""
+    sick = survey(npu(0, health=SICK), npu(1, health=LOST), npu(2, health=SICK))
+
+    same, other, _ = await CHECK.look(place(tmp_path, driver=sick))
+
+    assert same.detail.startswith("NPU 0, 2: fault")
+    assert other.detail.startswith("NPU 1: ")
 
 
 async def test_a_return_code_comes_with_its_next_step(tmp_path: Path) -> None:
