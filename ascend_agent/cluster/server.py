@@ -14,8 +14,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from ascend_agent.cluster.credentials import Access, Credentials, Tls
-from ascend_agent.cluster.fields import parse_json
 from ascend_agent.cluster.lean import Library
+from ascend_agent.cluster.pieces import parse_in_pieces
 from ascend_agent.cluster.refusals import Asked, refusal
 from ascend_agent.cluster.tally import Tally
 from ascend_agent.cluster.texts import shown
@@ -99,7 +99,7 @@ class ApiServer:
                 if hear is not None:
                     hear(answer.headers)
                 body = await _read(answer, limit=_LARGEST_ANSWER, asked=request.asked)
-            found = parse_json(body)
+            found = await parse_in_pieces(body)
         if not isinstance(found, dict):
             raise ClusterUnreachableError(
                 request.asked.verb, request.asked.target, "the answer is no JSON object"
