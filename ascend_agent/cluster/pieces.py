@@ -24,7 +24,7 @@ async def parse_in_pieces(body: bytes) -> object:
 
     The items of each list right below the top are the pieces.
     """
-    if len(body) <= _PIECE or body.lstrip()[:1] != b"{":
+    if len(body) <= _PIECE or body[:64].lstrip()[:1] != b"{":
         return parse_json(body)
     try:
         return await _Pieces(body.decode()).document()
