@@ -8,7 +8,10 @@ import pytest
 from ascend_agent.cluster.pieces import parse_in_pieces
 
 PAD = "x" * 200_000
-ITEM = {"metadata": {"name": 'a]b}"\\,', "labels": {"ä": "\u2028"}}, "n": [1.5, None, True, []]}
+ITEM: dict[str, object] = {
+    "metadata": {"name": 'a]b}"\\,', "labels": {"ä": "\u2028"}},
+    "n": [1.5, None, True, []],
+}
 
 
 @pytest.mark.parametrize(
