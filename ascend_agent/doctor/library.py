@@ -14,7 +14,8 @@ from ascend_agent.settings import DriverKind
 
 _REMEDIES: Final = {
     "missing": "install the driver on the host; in a pod mount /usr/local/Ascend/driver from the "
-    "host and name its lib64/driver with --library-path, or the file with --library",
+    "host and name its lib64/driver with --library-path, or the file with --library; the chart "
+    "does both for its driverDir and driverExtraDirs",
     "refused": "do what the sentence says: whoever can change the file or a folder above it would "
     "run code as root",
 }

@@ -109,7 +109,7 @@ class Library:
             raise LibraryTroubleError(
                 "unloadable",
                 f"{path} can't be loaded: {error}; check that it is made for this machine and"
-                " that the libraries it needs are on LD_LIBRARY_PATH.",
+                " that the libraries it needs are on --library-path (or LD_LIBRARY_PATH).",
             ) from error
 
     def has(self, name: str) -> bool:

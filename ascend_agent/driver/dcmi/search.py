@@ -13,6 +13,7 @@ from ascend_agent.driver.dcmi import command, trust
 LDCONFIG = ("/sbin/ldconfig", "--print-cache")
 
 _LONGEST = 1024
+_SHOWN = 400  # the chart's own path has 110 characters
 _CACHE_LINES = 1024
 _CACHE_TOKENS = 20
 _BLANKS = str.maketrans("", "", " \t\n")
@@ -44,7 +45,7 @@ def find_library(
     """Return the resolved path of the library to load; the first acceptable candidate wins.
 
     *explicit* replaces the search, not the checks. *library_path* is the value of
-    LD_LIBRARY_PATH, *read_cache* returns what ``ldconfig --print-cache`` prints.
+    --library-path or LD_LIBRARY_PATH, *read_cache* returns what ``ldconfig --print-cache`` prints.
 
     Raises:
         LibraryTroubleError: nothing found, or everything found is refused; tells all reasons.
@@ -108,7 +109,7 @@ def _take_explicit(path: str, *, allow_unsafe: bool, lstat: trust.Lstat) -> str:
         raise LibraryTroubleError(
             "missing",
             f"{path} does not exist; correct --library, or leave it out to search"
-            " LD_LIBRARY_PATH and the loader's cache.",
+            " --library-path (or LD_LIBRARY_PATH) and the loader's cache.",
         )
     try:
         return trust.check(path, allow_unsafe=allow_unsafe, lstat=lstat)
@@ -119,16 +120,19 @@ def _take_explicit(path: str, *, allow_unsafe: bool, lstat: trust.Lstat) -> str:
 def _path_candidates(
     name: str, library_path: str, reasons: list[str], lstat: trust.Lstat
 ) -> list[str]:
-    """Return the files that LD_LIBRARY_PATH leads to; a link that leads nowhere counts."""
+    """Return the files that the library path leads to; a link that leads nowhere counts."""
     if len(library_path) > _LONGEST:
-        reasons.append(f"LD_LIBRARY_PATH is ignored: it is longer than {_LONGEST} characters.")
+        reasons.append(f"The library path is ignored: it is longer than {_LONGEST} characters.")
         return []
     entries = [entry for entry in library_path.split(":") if entry.startswith("/")]
     files = [f"{entry.rstrip('/')}/{name}" for entry in entries]
     found = [file for file in files if len(file) <= _LONGEST and _exists(file, lstat)]
     if not found:
-        where = f"No directory of LD_LIBRARY_PATH ({library_path[:80]})" if entries else ""
-        reasons.append(f"{where or 'LD_LIBRARY_PATH names no directory that'} holds it.")
+        reasons.append(
+            f"No directory of the library path ({library_path[:_SHOWN]}) holds it."
+            if entries
+            else "No library path is given (--library-path, or LD_LIBRARY_PATH)."
+        )
     return found
 
 

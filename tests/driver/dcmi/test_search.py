@@ -147,12 +147,18 @@ def test_a_failed_search_gives_every_reason_and_the_remedy(host: Host) -> None:
     def broken() -> str:
         raise FileNotFoundError(2, "No such file or directory", "/sbin/ldconfig")
 
-    detail = trouble(host, "/nonexistent/lib64", read_cache=broken).detail
+    searched = ":".join(f"/nonexistent/Ascend/driver/lib64/{name}" for name in ("driver", "common"))
+    detail = trouble(host, searched, read_cache=broken).detail
 
-    assert "No directory of LD_LIBRARY_PATH (/nonexistent/lib64) holds it." in detail
+    assert f"No directory of the library path ({searched}) holds it." in detail
     assert "The loader's cache can't be read" in detail
     assert "/sbin/ldconfig" in detail
     assert "--library" in detail
+
+
+def test_a_search_without_a_path_says_which_option_gives_one(host: Host) -> None:
+    """In the chart's pod it is --library-path, and LD_LIBRARY_PATH is nowhere to be found."""
+    assert "No library path is given (--library-path, or LD_LIBRARY_PATH)." in trouble(host).detail
 
 
 def test_a_refusal_names_each_refused_path(host: Host) -> None:
