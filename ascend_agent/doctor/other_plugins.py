@@ -61,6 +61,8 @@ def _sockets(directory: Path) -> list[str]:
 def _served_by_us(settings: Settings) -> bool:
     try:
         return is_held(settings.run_dir / LOCK_NAME)
+    except FileNotFoundError:
+        return False  # no agent was ever here
     except OSError:
         return True  # not known: then a socket of our name is not held against anybody
 

@@ -69,6 +69,17 @@ async def test_a_socket_of_our_name_is_ours_while_an_agent_holds_the_lock(
     assert finding.verdict is (Verdict.OK if held else Verdict.FAIL)
 
 
+async def test_a_socket_of_our_name_is_anothers_where_no_agent_has_ever_been(
+    tmp_path: Path,
+) -> None:
+    """Before the agent takes MindCluster's place there is no lock file."""
+    where = place(tmp_path)
+    async with serving(tmp_path / "plugins/Ascend910.sock"):
+        finding = await the_one(CHECK, where)
+
+    assert (finding.verdict, finding.what) == (Verdict.FAIL, "another plugin serves")
+
+
 async def test_our_own_socket_that_is_left_is_nobodys_fault(tmp_path: Path) -> None:
     """The next agent replaces it."""
     where = place(tmp_path)
