@@ -128,7 +128,7 @@ class ApiServer:
             raise
         except (self._library.transport_error, TimeoutError, OSError, ValueError) as error:
             self._tally.errors += 1
-            why = shown(str(error)) or f"no answer in time ({type(error).__name__})"
+            why = shown(_words(error)) or f"no answer in time ({type(error).__name__})"
             raise ClusterUnreachableError(asked.verb, asked.target, why) from error
 
     def _count(self, error: ClusterError) -> None:
@@ -224,6 +224,13 @@ class ApiServer:
         client = self._library.api_client(configuration)
         client.user_agent = self._user_agent
         return client
+
+
+def _words(error: Exception) -> str:
+    """Return what *error* says, with its kind where the library says nothing but a status."""
+    said = str(error)
+    silent = said and not getattr(error, "message", said)
+    return f"{type(error).__name__} ({said})" if silent else said
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

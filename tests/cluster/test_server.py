@@ -237,3 +237,15 @@ async def test_a_stream_whose_reader_leaves_is_closed(fake: FakeApiServer) -> No
         await one.ask(GET)
 
     assert len(fake.asked) == 2
+
+
+async def test_redirects_without_an_end_are_called_by_their_name(fake: FakeApiServer) -> None:
+    """The library's own text for them is a status of 0."""
+
+    async def away(request: web.Request) -> web.StreamResponse | None:
+        return web.Response(status=302, headers={"Location": str(request.url)})
+
+    fake.troubles += [away] * 20
+    async with client(fake.url) as one:
+        with pytest.raises(ClusterUnreachableError, match="Redirects"):
+            await one.ask(GET)
