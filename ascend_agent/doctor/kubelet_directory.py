@@ -14,24 +14,24 @@ from ascend_agent.doctor.place import Place
 from ascend_agent.doctor.write_test import try_write
 from ascend_agent.host.access import explain_refusal
 from ascend_agent.host.layouts import KUBELET_DIRS
-from ascend_agent.settings import Settings
 
 
 async def _look(place: Place) -> tuple[Finding, ...]:
-    return await place.off_loop(lambda: (judge(place.settings),))
+    return await place.off_loop(lambda: (judge(place),))
 
 
-def judge(settings: Settings, *, known: tuple[Path, ...] = KUBELET_DIRS) -> Finding:
+def judge(place: Place, *, known: tuple[Path, ...] = KUBELET_DIRS) -> Finding:
     """Return whether the directory is there, is the one a kubelet uses, and can be written."""
+    settings = place.settings
     directory = settings.device_plugin_dir
     if not directory.is_dir():
         return fail(
             "no device-plugin directory",
-            f"{directory} is no directory{_elsewhere(directory, known)}",
+            f"{directory} is no directory{_elsewhere(place, known)}",
             remedy="start the kubelet, which makes it; correct --device-plugin-dir, or mount it "
             "into the pod",
         )
-    if not os.path.lexists(settings.kubelet_socket) and (other := _elsewhere(directory, known)):
+    if not os.path.lexists(settings.kubelet_socket) and (other := _elsewhere(place, known)):
         return fail(
             "another directory is the kubelet's",
             f"{directory} has no kubelet.sock{other}",
@@ -52,13 +52,20 @@ def judge(settings: Settings, *, known: tuple[Path, ...] = KUBELET_DIRS) -> Find
     )
 
 
-def _elsewhere(directory: Path, known: tuple[Path, ...]) -> str:
-    """Return where a kubelet's socket lies instead, for a sentence; empty where it lies nowhere."""
-    places = [each / "device-plugins" for each in known]
+def _elsewhere(place: Place, known: tuple[Path, ...]) -> str:
+    """Return where a kubelet's socket lies instead, for a sentence; empty where it lies nowhere.
+
+    A pod sees no directory but the one it was told of, and perhaps all of them below the host's
+    root.
+    """
+    sockets = [each / "device-plugins" / "kubelet.sock" for each in known]
     found = [
-        each for each in places if each != directory and os.path.lexists(each / "kubelet.sock")
+        str(each.parent)
+        for each in sockets
+        if each.parent != place.settings.device_plugin_dir
+        and (os.path.lexists(each) or os.path.lexists(place.on_host(str(each))))
     ]
-    return f"; there is a kubelet.sock in {', '.join(map(str, found))}" if found else ""
+    return f"; there is a kubelet.sock in {', '.join(found)}" if found else ""
 
 
 CHECK: Final = Check(

@@ -27,8 +27,9 @@ async def _look(place: Place) -> tuple[Finding, ...]:
             fail(
                 "no kubelet socket",
                 f"{path} does not exist",
-                remedy="start the kubelet; else its directory is another one: see the check "
-                "kubelet-directory",
+                remedy="start the kubelet; if it runs, its directory is another one: find it on "
+                "the node (find / -path '*device-plugins/kubelet.sock') and give it as "
+                "--device-plugin-dir",
             ),
         )
     if kind != "socket":

@@ -27,20 +27,29 @@ async def test_a_missing_directory_fails(tmp_path: Path) -> None:
 def test_a_kubelet_elsewhere_is_named(tmp_path: Path, *, exists: bool) -> None:
     """On k0s, say, with the default directory left behind by something else."""
     put(tmp_path / "k0s/device-plugins/kubelet.sock")
-    settings = place(
-        tmp_path, settings={"device_plugin_dir": tmp_path / ("plugins" if exists else "none")}
-    ).settings
+    directory = tmp_path / ("plugins" if exists else "none")
+    where = place(tmp_path, settings={"device_plugin_dir": directory})
 
-    finding = judge(settings, known=(tmp_path / "k0s",))
+    finding = judge(where, known=(tmp_path / "k0s",))
 
     assert finding.verdict is Verdict.FAIL
     assert str(tmp_path / "k0s/device-plugins") in finding.detail
 
 
+def test_a_kubelet_elsewhere_is_found_through_the_hosts_root(tmp_path: Path) -> None:
+    """In a pod the wrong directory was made by its mount, and the right one is not mounted."""
+    put(tmp_path / "opt/rke/var/lib/kubelet/device-plugins/kubelet.sock")
+
+    finding = judge(place(tmp_path), known=(Path("/opt/rke/var/lib/kubelet"),))
+
+    assert (finding.verdict, finding.what) == (Verdict.FAIL, "another directory is the kubelet's")
+    assert "kubelet.sock in /opt/rke/var/lib/kubelet/device-plugins" in finding.detail
+
+
 def test_a_directory_that_is_not_ours_to_write_fails_with_owner_and_mode(tmp_path: Path) -> None:
-    settings = place(tmp_path, settings={"device_plugin_dir": Path("/etc")}).settings
+    where = place(tmp_path, settings={"device_plugin_dir": Path("/etc")})
     with as_nobody():
-        finding = judge(settings, known=())
+        finding = judge(where, known=())
 
     assert (finding.verdict, finding.what) == (
         Verdict.FAIL,
