@@ -70,9 +70,10 @@ def _connect(path: Path) -> int:
 
 def _kind(path: Path) -> str:
     """Return what lies at *path*: "socket", something else in words, or nothing."""
-    if not os.path.lexists(path):
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
         return ""
-    mode = path.stat().st_mode
     return "socket" if stat.S_ISSOCK(mode) else stat.filemode(mode)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from ascend_agent.doctor.findings import Verdict
 from ascend_agent.doctor.kubelet_socket import CHECK, try_connect
-from tests.doctor.scene import place, put, the_one
+from tests.doctor.scene import as_nobody, place, put, the_one
 
 pytestmark = pytest.mark.peer  # sockets know no virtual time
 
@@ -64,3 +64,11 @@ async def test_one_that_does_not_accept_costs_the_deadline(tmp_path: Path) -> No
             error = await try_connect(path, deadline_s=0.1)
 
     assert isinstance(error, OSError)
+
+
+async def test_a_directory_that_is_closed_to_us_is_not_called_empty(tmp_path: Path) -> None:
+    """What keeps a check from looking is said as such, and not that there is no socket."""
+    where = place(tmp_path)
+
+    with as_nobody(), pytest.raises(PermissionError):  # to whom a test's folder is closed
+        await CHECK.look(where)
