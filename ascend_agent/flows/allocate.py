@@ -7,10 +7,8 @@ refusal becomes an error for the pod.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
 
 from ascend_agent.bus import Bus
 from ascend_agent.errors import AllocationError, HostError
@@ -31,12 +29,11 @@ from ascend_agent.model.ids import PhyId, PluginDeviceId, format_device_names
 from ascend_agent.model.kubelet import AllocateServed
 from ascend_agent.model.npu import Npu
 from ascend_agent.model.world import World
+from ascend_agent.runtime.beside import beside
 from ascend_agent.runtime.clock import Clock
 from ascend_agent.runtime.topic import Publisher
 
 log = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 
 class Allocate:
@@ -131,7 +128,8 @@ class Allocate:
             for view in world.view.npus
             if view.npu.phy in chosen
         ]
-        async with _beside(self._find_held([npu for npu, _ in npus])) as finding:
+        asking = self._find_held([npu for npu, _ in npus])
+        async with beside(asking, name="find held npus") as finding:
             grant = await self._resolve(npus)
             holdings = await finding
         if holdings.held:
@@ -216,14 +214,3 @@ class Allocate:
                 unchecked=unchecked,
             )
         )
-
-
-@asynccontextmanager
-async def _beside(work: Coroutine[Any, Any, T]) -> AsyncIterator[asyncio.Task[T]]:
-    """Run *work* beside the block, and no longer than it."""
-    task = asyncio.get_running_loop().create_task(work, name="find held npus")
-    try:
-        yield task
-    finally:
-        task.cancel()
-        await asyncio.wait([task])

@@ -13,6 +13,7 @@ from ascend_agent.flows.offers import ResourceOffers
 from ascend_agent.interfaces import ResourceEndpoint
 from ascend_agent.model.kubelet import ServingPhase, ServingState, SocketIdentity
 from ascend_agent.runtime.backoff import jittered
+from ascend_agent.runtime.beside import beside
 from ascend_agent.runtime.latest import LatestWriter
 from ascend_agent.runtime.wakeup import Wakeup
 
@@ -189,17 +190,13 @@ class ServeResource:
         A kubelet may take 10 s to answer. Streams that are open go on showing what changes.
         """
         name = f"register {self._offers.resource}"
-        attempt = asyncio.get_running_loop().create_task(self._endpoint.register(), name=name)
-        attempt.add_done_callback(lambda _: self._wakeup.set())
-        try:
+        async with beside(self._endpoint.register(), name=name) as attempt:
+            attempt.add_done_callback(lambda _: self._wakeup.set())
             while not attempt.done():
                 self._publish_offer()
                 await self._wakeup.wait()
                 if self._kubelet() != kubelet or self._must_reopen(wanted):
                     break
-        finally:
-            attempt.cancel()
-            await asyncio.wait({attempt})
         if attempt.cancelled():
             return False
         attempt.result()

@@ -22,6 +22,7 @@ from ascend_agent.model.ids import Millis
 from ascend_agent.model.kubelet import InstancePhase
 from ascend_agent.model.world import NodeWorld
 from ascend_agent.runtime.backoff import jittered
+from ascend_agent.runtime.beside import beside
 from ascend_agent.runtime.clock import Clock
 from ascend_agent.runtime.wakeup import Wakeup
 
@@ -136,18 +137,12 @@ class UpdateAnnotations:
 
     async def _apply(self, edit: Edit) -> bool:
         """Apply *edit*; False where it was out of date before the server acknowledged it."""
-        attempt = asyncio.get_running_loop().create_task(
-            self._editor.apply(edit), name="apply an edit"
-        )
-        attempt.add_done_callback(lambda _: self._wakeup.set())
-        try:
+        async with beside(self._editor.apply(edit), name="apply an edit") as attempt:
+            attempt.add_done_callback(lambda _: self._wakeup.set())
             while not attempt.done():
                 await self._wakeup.wait()
                 if not attempt.done() and edit not in self._plan().edits:
                     return False
-        finally:
-            attempt.cancel()
-            await asyncio.wait({attempt})
         attempt.result()
         return True
 
