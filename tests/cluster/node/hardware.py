@@ -23,5 +23,6 @@ async def on_fake_hardware(
         async with scene.agent(
             "--inject", "devices", driver=driver, environment=host.environment
         ) as agent:
+            await agent.logged("registered with the kubelet")
             await scene.offers(NPUS)
             yield agent, host

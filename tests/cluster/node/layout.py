@@ -106,6 +106,11 @@ class NodeHome:
         return self.plugins / "kubelet_internal_checkpoint"
 
     @property
+    def pod_resources(self) -> Path:
+        """The socket on which the kubelet tells who has what, and what it could give."""
+        return self.kubelet / "pod-resources" / "kubelet.sock"
+
+    @property
     def cdi(self) -> Path:
         """The node's ``/var/run/cdi``."""
         return self.path / "run/cdi"

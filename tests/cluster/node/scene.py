@@ -15,6 +15,7 @@ from tests.chart.account import ChartAccount
 from tests.cluster.api import Api, Json, node_path, pod_path, pods_path
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.node.cluster_node import CONTAINERD, KUBELET, ClusterNode, is_ready
+from tests.cluster.node.devices import count_fit
 from tests.cluster.node.keeper import of_processes
 from tests.cluster.node.pods import (
     HOLD,
@@ -77,7 +78,15 @@ class Scene:
     async def offers(
         self, allocatable: int, *, capacity: int = NPUS, resource: str = RESOURCE
     ) -> None:
-        """Wait until the node has so much of a resource, and so much of it is fit."""
+        """Wait until the node has so much of a resource, and so much of it is fit.
+
+        The kubelet must say so itself before its node does: see ``devices``.
+        """
+
+        async def says() -> bool | None:
+            return await count_fit(self.node.home.pod_resources, resource) == allocatable or None
+
+        await eventually(says, what=f"{allocatable} {resource} that the kubelet would give out")
         wanted = (str(capacity), str(allocatable))
         await self.api.until(
             node_path(self.node.name), lambda node: node and amounts(node, resource) == wanted

@@ -13,7 +13,8 @@ pytestmark = pytest.mark.cluster
 
 async def test_the_node_offers_its_npus_while_an_agent_serves(scene: Scene) -> None:
     """They stay in its capacity for a while; allocatable falls with the stream."""
-    async with scene.agent():
+    async with scene.agent() as agent:
+        await agent.logged("registered with the kubelet")
         await scene.offers(NPUS)
     await scene.offers(0)
 
@@ -31,13 +32,15 @@ async def test_the_kubelet_takes_every_chips_resource(
     scene: Scene, chip: str, resource: str
 ) -> None:
     driver = ("--driver", "simulated", "--chip", chip, "--npus", "4")
-    async with scene.agent(driver=driver):
+    async with scene.agent(driver=driver) as agent:
+        await agent.logged("registered with the kubelet")
         await scene.offers(4, capacity=4, resource=resource)
 
 
 async def test_shares_let_two_pods_have_one_npu(scene: Scene) -> None:
     """Each NPU counts four times, and shares are spread: both pods see all of them."""
-    async with scene.agent("--shares", "4"):
+    async with scene.agent("--shares", "4") as agent:
+        await agent.logged("registered with the kubelet")
         await scene.offers(4 * NPUS, capacity=4 * NPUS)
         for name in ("one", "other"):
             await scene.create(name, 2 * NPUS)
