@@ -9,8 +9,10 @@ from types import MappingProxyType
 from ascend_agent.model.allocation import Allocations
 from ascend_agent.model.cluster import ApiState, ForeignEdit, NodeObject
 from ascend_agent.model.fault import FaultNotice
+from ascend_agent.model.fault_rules import FaultConfigState
 from ascend_agent.model.health import HealthReading, NodeView, ShareStates
 from ascend_agent.model.ids import PhyId, ResourceName
+from ascend_agent.model.isolation import Isolation, OperatorEdit, Restored
 from ascend_agent.model.kubelet import (
     AllocateServed,
     InstanceState,
@@ -18,8 +20,10 @@ from ascend_agent.model.kubelet import (
     PluginDirectory,
     ServingState,
 )
+from ascend_agent.model.notices import HealthNotice, Requery
 from ascend_agent.model.npu import DriverState, Inventory, NpuUsage
 from ascend_agent.model.pods import Pods
+from ascend_agent.model.surroundings import DpuStates, Hangs, LinkStates, SwitchNotice
 from ascend_agent.model.tasks import TaskState
 from ascend_agent.runtime.latest import Latest
 from ascend_agent.runtime.topic import Topic
@@ -40,6 +44,26 @@ class Bus:
     """read-health → fold-health, refresh-devices, enable-shares"""
     shares: Latest[ShareStates]
     """enable-shares → fold-health"""
+    fault_config: Latest[FaultConfigState]
+    """follow-fault-config → fold-health, post-events, feed-metrics, probes"""
+    hangs: Latest[Hangs]
+    """detect-hangs → fold-health"""
+    links: Latest[LinkStates]
+    """watch-links → fold-health"""
+    dpus: Latest[DpuStates]
+    """poll-dpus → fold-health"""
+    switches: Topic[SwitchNotice]
+    """watch-switches → fold-health"""
+    restored: Topic[Restored]
+    """keep-isolation → fold-health"""
+    operator: Topic[OperatorEdit]
+    """update-annotations → fold-health"""
+    requeries: Topic[Requery]
+    """fold-health → read-health"""
+    notices: Topic[HealthNotice]
+    """fold-health → post-events, feed-metrics"""
+    isolation: Latest[Isolation]
+    """fold-health → keep-isolation, update-annotations"""
     node: Latest[NodeView]
     """fold-health → serve-resource, allocate, follow-allocations, update-annotations, log-changes,
     feed-metrics, probes, sim"""
@@ -64,7 +88,7 @@ class Bus:
     foreign: Topic[ForeignEdit]
     """follow-cluster → update-annotations"""
     allocations: Latest[Allocations]
-    """follow-allocations → allocate, probes, feed-metrics, sim"""
+    """follow-allocations → fold-health, allocate, probes, feed-metrics, sim"""
     usage: Latest[Mapping[PhyId, NpuUsage]]
     """read-usage → feed-metrics, probes, sim"""
     tasks: Latest[tuple[TaskState, ...]]
@@ -76,6 +100,16 @@ class Bus:
         self.inventory = Latest("inventory")
         self.readings = Topic("readings")
         self.shares = Latest("shares")
+        self.fault_config = Latest("fault_config")
+        self.hangs = Latest("hangs")
+        self.links = Latest("links")
+        self.dpus = Latest("dpus")
+        self.switches = Topic("switches")
+        self.restored = Topic("restored")
+        self.operator = Topic("operator")
+        self.requeries = Topic("requeries")
+        self.notices = Topic("notices")
+        self.isolation = Latest("isolation")
         self.node = Latest("node")
         self.directory = Latest("directory")
         self.instance = Latest("instance")

@@ -6,45 +6,14 @@ known here yet.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
 from ascend_agent.faults.codes import LEVELS
-from ascend_agent.model.fault import FaultCode, FaultLevel, Severity, format_fault_code
+from ascend_agent.model.catalog import Catalog
+from ascend_agent.model.fault import FaultCode, FaultLevel, format_fault_code
 
 _OFFERED: Final = frozenset({FaultLevel.NOT_HANDLE, FaultLevel.SUB_HEALTH})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Catalog:
-    """The fault table, ready for look-up.
-
-    ``levels`` holds the known codes. ``spellings`` holds those whose text differs from the usual
-    eight digits by a leading zero, which other components compare as text.
-    """
-
-    levels: Mapping[FaultCode, FaultLevel]
-    spellings: Mapping[FaultCode, str]
-
-    def knows(self, code: FaultCode) -> bool:
-        """Return whether the table names *code*."""
-        return code in self.levels
-
-    def level_of(self, code: FaultCode, severity: Severity | None) -> FaultLevel:
-        """Return the level of *code*; *severity* decides only where the table does not know it.
-
-        Not knowing the severity either is taken for the worst.
-        """
-        if known := self.levels.get(code):
-            return known
-        if severity in {Severity.WARNING, Severity.MINOR}:
-            return FaultLevel.NOT_HANDLE
-        return FaultLevel.SEPARATE_NPU
-
-    def text_of(self, code: FaultCode) -> str:
-        """Return *code* as the table spells it, else as ``format_fault_code`` does."""
-        return self.spellings.get(code) or format_fault_code(code)
 
 
 def isolates(level: FaultLevel) -> bool:

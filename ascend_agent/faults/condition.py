@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from ascend_agent.faults.catalog import Catalog, isolates
+from ascend_agent.faults.catalog import isolates
+from ascend_agent.model.catalog import Catalog
 from ascend_agent.model.fault import (
     RESET_FINISHED,
     Assertion,

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import assert_never
 
-from ascend_agent.faults.catalog import Catalog
 from ascend_agent.faults.condition import Condition, hear, learn, newest_recovery_ns, place
 from ascend_agent.faults.verdict import judge
+from ascend_agent.model.catalog import Catalog
 from ascend_agent.model.fault import FaultEvent, Resync
 from ascend_agent.model.health import HealthReading, NodeView, NpuView, ShareStates
 from ascend_agent.model.ids import Millis, PhyId

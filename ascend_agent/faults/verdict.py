@@ -6,8 +6,9 @@ consequence.
 
 from dataclasses import dataclass
 
-from ascend_agent.faults.catalog import Catalog, isolates
+from ascend_agent.faults.catalog import isolates
 from ascend_agent.faults.condition import ALARM, Condition
+from ascend_agent.model.catalog import Catalog
 from ascend_agent.model.fault import CARD_DROP, FaultCode, FaultLevel, Severity
 from ascend_agent.model.health import ActiveFault, HealthState, UnhealthyReason
 

@@ -141,7 +141,8 @@ class ContainerGrant:
 class DeviceGroup:
     """The kubelet devices of one NPU: one, or one a share (``design`` D14).
 
-    ``shares`` 1 means a whole NPU, whose id carries no share number.
+    ``shares`` 1 means a whole NPU, whose id carries no share number. ``kept`` not None: of a
+    healthy NPU only these shares are fit (0 for a whole one), the others are not.
     """
 
     word: str
@@ -149,6 +150,7 @@ class DeviceGroup:
     shares: int
     healthy: bool
     numa: NumaNode | None
+    kept: frozenset[int] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +164,11 @@ class Holder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allocations:
-    """Who holds which NPU. ``known`` is False until a source was read: unknown is not "nobody"."""
+    """Who holds which NPU. ``known`` is False until a source was read: unknown is not "nobody".
+
+    ``shares`` tells which shares of an NPU are held, 0 for a whole one.
+    """
 
     known: bool
     holders: Mapping[PhyId, tuple[Holder, ...]]
+    shares: Mapping[PhyId, frozenset[int]] = field(default_factory=dict)

@@ -49,6 +49,27 @@ class FaultLevel(Enum):
     RESTART_NPU = "RestartNPU"
     PRE_SEPARATE_NPU = "PreSeparateNPU"
     SEPARATE_NPU = "SeparateNPU"
+    MANUALLY_SEPARATE_NPU = "ManuallySeparateNPU"  # by a rule only; people lift it, or time
+
+
+class Plane(Enum):
+    """What a code is about: the chip itself, or its network (the vendor's parameter plane).
+
+    Codes of the network plane never reach the kubelet. Those of UB links (the vendor's hyper
+    plane) concern the chip.
+    """
+
+    CHIP = "chip"
+    NETWORK = "network"
+
+
+class FaultSource(Enum):
+    """Who says that a code stands; only readings of the driver may clear the driver's own."""
+
+    DRIVER = "driver"
+    CARD_DROP = "card-drop"
+    LINK = "link"
+    HANG = "hang"
 
 
 class Origin(Enum):

@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from ascend_agent.model.fault import FaultCode, FaultLevel
+from ascend_agent.model.fault import FaultCode, FaultLevel, FaultSource, Plane
 from ascend_agent.model.ids import Millis, PhyId
+from ascend_agent.model.isolation import Upgrade
 from ascend_agent.model.npu import Npu
+from ascend_agent.model.surroundings import DpuHealth, DpuStates, ResetPhase, SwitchView
 
 
 class ReadingFailure(Enum):
@@ -62,6 +64,10 @@ class UnhealthyReason(Enum):
     """Why an NPU is out of service, besides a fault code; shown to people as is."""
 
     FAULT = "fault"
+    UPGRADED = "upgraded"  # a rule about how often or how long raised its level
+    MANUALLY_SEPARATED = "manually-separated"
+    RESETTING = "resetting"
+    CARD_SIBLING = "card-sibling"  # the other chip of its card is reset with it, and is faulty
     CARD_DROP = "card-drop"
     DCMI_HEALTH = "dcmi-health"
     DRIVER_UNRESPONSIVE = "driver-unresponsive"
@@ -72,12 +78,27 @@ class UnhealthyReason(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActiveFault:
-    """One code that stands on an NPU now."""
+    """One code that stands on an NPU now, or counts a little longer though it is gone.
+
+    ``isolates``: it takes the NPU out of service, as things are. ``lasting`` is False for what
+    was told once, or came and went: its effect ends within two seconds.
+    """
 
     code: FaultCode
     level: FaultLevel
     isolates: bool
     since_ms: Millis
+    plane: Plane = Plane.CHIP
+    source: FaultSource = FaultSource.DRIVER
+    lasting: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkView:
+    """The network plane of an NPU; ``level`` None: no fault. It never reaches the kubelet."""
+
+    level: FaultLevel | None = None
+    healthy: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +108,11 @@ class NpuView:
     ``reasons`` is empty unless the state is SEPARATED; ``since_ms`` is when ``state`` last
     changed. ``cause_ns`` is CLOCK_MONOTONIC of the driver event behind that change, None if a
     reading or a deadline caused it.
+
+    ``level`` is the most severe of the chip plane, codes and upgrades alike, None without any.
+    ``upgrades`` are of both planes. ``in_use``: a pod has it, or that can't be told. ``kept`` not
+    None: only these shares (0 for a whole NPU) stay fit, because containers have them already.
+    ``dpu`` None: it has no DPU NICs.
     """
 
     npu: Npu
@@ -96,6 +122,13 @@ class NpuView:
     health: int | None
     since_ms: Millis
     cause_ns: int | None = None
+    level: FaultLevel | None = None
+    upgrades: tuple[Upgrade, ...] = ()
+    network: NetworkView = NetworkView()
+    in_use: bool = False
+    kept: frozenset[int] | None = None
+    reset: ResetPhase | None = None
+    dpu: DpuHealth | None = None
 
     @property
     def healthy(self) -> bool:
@@ -105,10 +138,15 @@ class NpuView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeView:
-    """All NPUs of the node ordered by physical id; ``generation`` grows with each change."""
+    """All NPUs of the node ordered by physical id; ``generation`` grows with each change.
+
+    ``switches`` None: the node has none that can be asked. ``dpus`` None: it has no DPU NICs.
+    """
 
     generation: int
     npus: tuple[NpuView, ...]
+    switches: SwitchView | None = None
+    dpus: DpuStates | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

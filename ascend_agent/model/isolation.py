@@ -1,0 +1,72 @@
+"""What is remembered of an NPU's faults beyond the moment, and outlives a restart (design D8)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from ascend_agent.model.fault import FaultCode, FaultLevel
+from ascend_agent.model.ids import DieId, Millis, PhyId
+
+
+class UpgradeKind(Enum):
+    """Why an NPU stands under a higher level than its codes, in MindCluster's words."""
+
+    FREQUENCY = "FaultFrequency"
+    DURATION = "FaultDuration"
+    AUTOFILL = "FaultAutofill"  # somebody isolated it, and nobody wrote down why
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upgrade:
+    """One reason why an NPU stands under ``level`` whatever its codes say.
+
+    ``code`` is None for AUTOFILL. ``at_ms`` is when the rule fired, or fired last.
+    """
+
+    code: FaultCode | None
+    level: FaultLevel
+    kind: UpgradeKind
+    at_ms: Millis
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodeHistory:
+    """What the rules remember of one code of one NPU.
+
+    ``occurrences`` ascend, and none is older than its rule's window.
+    """
+
+    occurrences: tuple[Millis, ...] = ()
+    last_fault_ms: Millis | None = None
+    last_recover_ms: Millis | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NpuIsolation:
+    """What is remembered of one NPU; ``die`` tells a replaced card from the one it was."""
+
+    upgrades: tuple[Upgrade, ...] = ()
+    codes: Mapping[FaultCode, CodeHistory] = field(default_factory=dict)
+    die: DieId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Isolation:
+    """What is remembered of all NPUs; one without anything to remember is not in it."""
+
+    npus: Mapping[PhyId, NpuIsolation] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    """What an earlier agent on this node remembered; taken in silently, before the first list."""
+
+    isolation: Isolation
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorEdit:
+    """Somebody took NPUs off the published list of manually separated ones."""
+
+    released: frozenset[PhyId]
