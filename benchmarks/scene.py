@@ -58,6 +58,7 @@ class Node:
             "--library", str(self.library), "--allow-unsafe-library",
             "--device-plugin-dir", str(self.plugins),
             "--kubelet-dir", str(self.run_dir), "--run-dir", str(self.run_dir),
+            "--state-dir", str(self.run_dir / "state"),
             "--inject", "runtime", "--log-level", "error", *options,
         ]  # fmt: skip
 

@@ -123,6 +123,13 @@ OPTIONS: tuple[Option, ...] = (
         "run-dir", "run_dir", _RUN, "DIR", "directory of the node lock (default /run/ascend-agent)"
     ),
     Option(
+        "state-dir",
+        "state_dir",
+        _RUN,
+        "DIR",
+        "what outlives a restart: isolated NPUs (default /var/lib/ascend-agent)",
+    ),
+    Option(
         "host-root", "host_root", _RUN, "DIR", "where the host's file system is mounted (default /)"
     ),
     Option(
@@ -159,6 +166,62 @@ OPTIONS: tuple[Option, ...] = (
         _RUN,
         None,
         "keep the node's labels about its NPUs (default true)",
+    ),
+    Option(
+        "kubernetes-events",
+        "kubernetes_events",
+        _RUN,
+        None,
+        "tell of faults by Events of the node (default true)",
+    ),
+    Option(
+        "fault-config-dir",
+        "fault_config_dir",
+        _SERVING,
+        "DIR",
+        "faultCode.json, SwitchFaultCode.json, faultCustomization.json (default: built-in)",
+    ),
+    Option(
+        "fault-config-map",
+        "fault_config_map",
+        _RUN,
+        "NAMESPACE/NAME",
+        "ConfigMap with the same files; it wins over them (default none)",
+    ),
+    Option(
+        "hang-detection",
+        "hang_detection",
+        _SERVING,
+        None,
+        "report NPUs on which processes wait and nothing moves",
+    ),
+    Option(
+        "hang-config",
+        "hang_config",
+        _SERVING,
+        "FILE",
+        "thresholds of the hang detection (default: built-in)",
+    ),
+    Option(
+        "dpu-config",
+        "dpu_config",
+        _RUN,
+        "FILE",
+        "DPU NICs of an A5 node (default /user/mindx-dl/dpu/dpu-config.json)",
+    ),
+    Option(
+        "hccn-tool",
+        "hccn_tool",
+        _RUN,
+        "PATH",
+        "tells of network ports (default /usr/local/Ascend/driver/tools/hccn_tool)",
+    ),
+    Option(
+        "switch-library",
+        "switch_library",
+        _RUN,
+        "PATH",
+        "liblingqu-dcmi.so to load; searched for by default",
     ),
     Option("shares", "shares", _SERVING, "1..100", "kubelet devices an NPU (default 1)"),
     Option(

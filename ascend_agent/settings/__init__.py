@@ -5,13 +5,13 @@
 
 from ascend_agent.settings.agent import (
     DriverKind,
-    HttpAddress,
     InjectionWay,
     LogLevel,
     LogStyle,
     Settings,
 )
 from ascend_agent.settings.build import build_settings
+from ascend_agent.settings.forms import HttpAddress
 from ascend_agent.settings.problems import Problem
 from ascend_agent.settings.simulated import CHIPS, ChipShape, SimulatedNode
 from ascend_agent.settings.steps import (

@@ -4,28 +4,24 @@ Names are those of the options (``kubelet_dir`` is ``--kubelet-dir``). Contradic
 settings are found in ``build``, because they concern what was given, not what came of it.
 """
 
-import ipaddress
-import os
-import re
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, ConfigDict, Field
 
 from ascend_agent.model.world import SharePolicy
-from ascend_agent.settings.simulated import SimulatedNode
-
-_LONGEST_SOCKET = 107  # bytes of a Unix socket's path
-_LONGEST_PLUGIN_DIR = 75  # leaves room for the longest socket name below it
-_LARGEST_PORT = 65535
-_HTTP = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\[\]:]*):(?P<port>[0-9]{1,5})")
-_API_SERVER = re.compile(r"https?://(\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9.-]+)(:[0-9]{1,5})?")
-_NODE_NAME = re.compile(
-    r"(?=.{1,253}\Z)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+from ascend_agent.settings.forms import (
+    AbsolutePath,
+    ApiServerUrl,
+    ConfigMapName,
+    Directories,
+    Listener,
+    NodeNameText,
+    PluginDirectory,
+    SocketPath,
 )
+from ascend_agent.settings.simulated import SimulatedNode
 
 
 class DriverKind(StrEnum):
@@ -61,91 +57,6 @@ class LogStyle(StrEnum):
     CONSOLE = "console"
 
 
-class HttpAddress(BaseModel):
-    """Where the HTTP server listens; ``host`` None means every address of the host."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    host: str | None
-    port: int = Field(ge=0, le=_LARGEST_PORT, description="0 lets the system choose")
-
-
-def _parse_http(value: object) -> object:
-    """Return the address of ``ADDR:PORT``, ``[IPv6]:PORT`` or ``:PORT``."""
-    if not isinstance(value, str):
-        return value
-    match = _HTTP.fullmatch(value)
-    if match and int(match["port"]) <= _LARGEST_PORT:
-        host = match["host"].strip("[]")
-        if host in {"", "localhost"} or _is_ip(host):
-            return HttpAddress(host=host or None, port=int(match["port"]))
-    raise PydanticCustomError(
-        "setting", "is no ADDR:PORT; give an IP address and a port, such as 127.0.0.1:9100 or :9100"
-    )
-
-
-def _is_ip(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
-
-
-def _absolute(path: Path) -> Path:
-    if not path.is_absolute():
-        raise PydanticCustomError("setting", "is no absolute path; start it with /")
-    return path
-
-
-def _socket_path(path: Path) -> Path:
-    if len(os.fsencode(path)) > _LONGEST_SOCKET:
-        raise PydanticCustomError(
-            "setting",
-            "is too long for a socket; use a path of at most {most} bytes",
-            {"most": _LONGEST_SOCKET},
-        )
-    return path
-
-
-def _plugin_dir(path: Path) -> Path:
-    if len(os.fsencode(path)) > _LONGEST_PLUGIN_DIR:
-        raise PydanticCustomError(
-            "setting",
-            "leaves no room for socket names; use a path of at most {most} bytes",
-            {"most": _LONGEST_PLUGIN_DIR},
-        )
-    return path
-
-
-def _node_name(name: str) -> str:
-    if not _NODE_NAME.fullmatch(name):
-        raise PydanticCustomError(
-            "setting", "is no node name; give the name of this node as kubectl shows it"
-        )
-    return name
-
-
-def _directories(text: str) -> str:
-    if not all(part.startswith("/") for part in text.split(":")):
-        raise PydanticCustomError(
-            "setting", "names something else than absolute directories; join those with colons"
-        )
-    return text
-
-
-def _api_server(url: str) -> str:
-    if not _API_SERVER.fullmatch(url):
-        raise PydanticCustomError(
-            "setting", "is no address of an API server; it looks like https://10.96.0.1:443"
-        )
-    return url
-
-
-AbsolutePath = Annotated[Path, AfterValidator(_absolute)]
-SocketPath = Annotated[AbsolutePath, AfterValidator(_socket_path)]
-
-
 class Settings(BaseModel):
     """The settings of one agent; frozen, each valid in itself."""
 
@@ -155,7 +66,7 @@ class Settings(BaseModel):
     library: AbsolutePath | None = Field(
         default=None, description="path of libdcmi.so; searched for by default"
     )
-    library_path: Annotated[str, AfterValidator(_directories)] | None = Field(
+    library_path: Directories | None = Field(
         default=None,
         description="directories of driver libraries for the worker alone, joined by colons; "
         "LD_LIBRARY_PATH by default",
@@ -169,7 +80,7 @@ class Settings(BaseModel):
     kubelet_dir: AbsolutePath = Field(
         default=Path("/var/lib/kubelet"), description="the kubelet's root directory (--root-dir)"
     )
-    device_plugin_dir: Annotated[AbsolutePath, AfterValidator(_plugin_dir)] = Field(
+    device_plugin_dir: PluginDirectory = Field(
         default=Path("/var/lib/kubelet/device-plugins"),
         description="directory of plugin sockets; the kubelet's --root-dir does not move it",
     )
@@ -185,13 +96,17 @@ class Settings(BaseModel):
     run_dir: AbsolutePath = Field(
         default=Path("/run/ascend-agent"), description="directory of the node lock"
     )
-    node_name: Annotated[str, AfterValidator(_node_name)] | None = Field(
+    state_dir: AbsolutePath = Field(
+        default=Path("/var/lib/ascend-agent"),
+        description="directory of what must outlive a restart: isolated NPUs, and why",
+    )
+    node_name: NodeNameText | None = Field(
         default=None, description="name of the own Node object; without it no API server is used"
     )
     kubeconfig: AbsolutePath | None = Field(
         default=None, description="file with API server and credentials; the pod's own by default"
     )
-    api_server: Annotated[str, AfterValidator(_api_server)] | None = Field(
+    api_server: ApiServerUrl | None = Field(
         default=None, description="address of the API server that every pod is told"
     )
     service_account_dir: AbsolutePath = Field(
@@ -203,6 +118,34 @@ class Settings(BaseModel):
     )
     node_labels: bool = Field(
         default=True, description="keep the node's labels about its NPUs (chip, memory, driver)"
+    )
+    kubernetes_events: bool = Field(
+        default=True, description="tell of faults and recoveries by Events of the node"
+    )
+    fault_config_dir: AbsolutePath | None = Field(
+        default=None,
+        description="directory of faultCode.json, SwitchFaultCode.json, faultCustomization.json",
+    )
+    fault_config_map: ConfigMapName | None = Field(
+        default=None,
+        description="NAMESPACE/NAME of a ConfigMap with the same files; it wins over them",
+    )
+    hang_detection: bool = Field(
+        default=False, description="report NPUs on which processes wait and nothing moves"
+    )
+    hang_config: AbsolutePath | None = Field(
+        default=None, description="file with thresholds of the hang detection"
+    )
+    dpu_config: AbsolutePath = Field(
+        default=Path("/user/mindx-dl/dpu/dpu-config.json"),
+        description="file that names the DPU NICs of an A5 node; without it none is looked at",
+    )
+    hccn_tool: AbsolutePath = Field(
+        default=Path("/usr/local/Ascend/driver/tools/hccn_tool"),
+        description="the driver's tool that tells of network ports",
+    )
+    switch_library: AbsolutePath | None = Field(
+        default=None, description="path of liblingqu-dcmi.so; searched for by default"
     )
     shares: int = Field(default=1, ge=1, le=100, description="kubelet devices an NPU")
     share_policy: SharePolicy = Field(
@@ -220,7 +163,7 @@ class Settings(BaseModel):
     cdi_dir: AbsolutePath = Field(
         default=Path("/var/run/cdi"), description="directory of the CDI specification"
     )
-    http: Annotated[HttpAddress | None, BeforeValidator(_parse_http)] = Field(
+    http: Listener = Field(
         default=None,
         description="ADDR:PORT of /metrics, /healthz, /readyz, /status; off by default",
     )

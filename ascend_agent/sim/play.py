@@ -156,6 +156,7 @@ def _on_stage(settings: Settings, story: Story, directory: Path) -> Settings:
             "kubelet_socket": plugins / "kubelet.sock",
             "pod_resources_socket": directory / "pod-resources" / "kubelet.sock",
             "run_dir": directory / "run",
+            "state_dir": directory / "state",
             "cdi_dir": directory / "cdi",
         }
     )

@@ -221,7 +221,8 @@ class Node:
             sys.executable, "-m", "ascend_agent", "run",
             "--library", str(self.library), *(["--allow-unsafe-library"] if unsafe else []),
             "--device-plugin-dir", str(self.plugins), "--kubelet-dir", str(self.home),
-            "--run-dir", str(self.home / "run"), "--cdi-dir", str(self.home / "cdi"),
+            "--run-dir", str(self.home / "run"),
+            "--state-dir", str(self.home / "state"), "--cdi-dir", str(self.home / "cdi"),
             "--http", "127.0.0.1:0", *options,
         ]  # fmt: skip
 

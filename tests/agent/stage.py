@@ -115,6 +115,7 @@ async def staged(node: SimulatedNode | None = None, **settings: Any) -> AsyncIte
                 device_plugin_dir=directory / "plugins",
                 kubelet_dir=directory,
                 run_dir=directory / "run",
+                state_dir=directory / "state",
                 cdi_dir=directory / "cdi",
                 **{"inject": InjectionWay.RUNTIME, **settings},
             ),

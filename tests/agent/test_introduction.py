@@ -20,6 +20,7 @@ async def said(caplog: pytest.LogCaptureFixture, home: Path, **settings: Any) ->
             driver=DriverKind.SIMULATED,
             simulated=SimulatedNode(npus=1),
             run_dir=home / "run",
+            state_dir=home / "state",
             **settings,
         ),
         worker_environment={},

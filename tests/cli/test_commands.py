@@ -148,6 +148,7 @@ def test_the_agent_runs_and_drains_in_this_process_too() -> None:
             device_plugin_dir=plugins,
             kubelet_dir=Path(name),
             run_dir=Path(name) / "run",
+            state_dir=Path(name) / "state",
         )
 
         async def work() -> None:

@@ -39,7 +39,12 @@ async def agent(
     environment: dict[str, str] | None = None,
 ) -> AsyncIterator[AgentProcess]:
     """Run the agent with what the chart gives; it ends in order by SIGTERM."""
-    given = [bound(PLUGINS, plugins, writable=True), emptied("/run/ascend-agent"), *mounts]
+    given = [
+        bound(PLUGINS, plugins, writable=True),
+        emptied("/run/ascend-agent"),
+        emptied("/var/lib/ascend-agent"),
+        *mounts,
+    ]
     environment = {"ASCEND_DOCKER_RUNTIME": "True", **(environment or {})}
     command = image.command(
         "run", "--http", "127.0.0.1:0", *options, mounts=given, environment=environment

@@ -14,7 +14,19 @@ mounts:
   - {name: pod-resources, host: "{{ $kubelet }}/pod-resources", readOnly: true}
   # The lock that lets one agent serve a node.
   - {name: run, host: "{{ .Values.settings.runDir }}"}
+  # What must outlive a restart.
+  - {name: state, host: "{{ .Values.settings.stateDir }}"}
+  {{- with .Values.settings.faultConfigDir }}
+  - {name: fault-config, host: "{{ . }}", readOnly: true}
+  {{- end }}
+  # Folders, not files: a file that is replaced would stay the old one here.
+  {{- with .Values.settings.hangConfig }}
+  - {name: hang-config, host: "{{ dir . }}", readOnly: true}
+  {{- end }}
   {{- if $hardware }}
+  {{- with .Values.settings.dpuConfig }}
+  - {name: dpu-config, host: "{{ dir . }}", readOnly: true}
+  {{- end }}
   # The host's nodes as they are now, not as they were when the container started.
   - {name: dev, host: /dev, type: Directory}
   - {name: driver, host: "{{ .Values.driverDir }}", readOnly: true}

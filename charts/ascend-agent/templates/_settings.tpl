@@ -10,13 +10,13 @@ wins over them.
 {{- $given = omit $given "chip" "npus" "seed" -}}
 {{- $given = merge (dict "libraryPath" (include "ascend-agent.libraryPath" .)) $given -}}
 {{- else -}}
-{{- $given = omit $given "library" "allowUnsafeLibrary" -}}
+{{- $given = omit $given "library" "allowUnsafeLibrary" "dpuConfig" "hccnTool" "switchLibrary" -}}
 {{- if .Values.settings.scenario -}}
 {{- $given = merge (dict "scenario" "/etc/ascend-agent/scenario.yaml") $given -}}
 {{- end -}}
 {{- end -}}
 {{- if not .Values.useApiServer -}}
-{{- $given = omit $given "nodeLabels" "relaxTls" -}}
+{{- $given = omit $given "nodeLabels" "relaxTls" "kubernetesEvents" "faultConfigMap" -}}
 {{- end -}}
 {{- $given = merge (dict "kubeletDir" (include "ascend-agent.kubeletDir" .) "devicePluginDir" (include "ascend-agent.devicePluginDir" .)) $given -}}
 {{- if include "ascend-agent.looksAtHost" . -}}
@@ -36,7 +36,7 @@ wins over them.
 {{- define "ascend-agent.arguments" -}}
 - run
 {{- /* Helm leaves out what is null by default. */}}
-{{- $names := concat (keys .Values.settings) (list "kubeletDir" "devicePluginDir" "library" "npus") | uniq | sortAlpha }}
+{{- $names := concat (keys .Values.settings) (list "kubeletDir" "devicePluginDir" "library" "npus" "faultConfigDir" "faultConfigMap" "hangConfig" "dpuConfig" "hccnTool" "switchLibrary") | uniq | sortAlpha }}
 {{- range $argument := .Values.extraArgs }}
 {{- range $name := $names }}
 {{- if regexMatch (printf "^--?%s(=.*)?$" (kebabcase $name)) $argument }}

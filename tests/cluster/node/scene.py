@@ -169,6 +169,7 @@ class Scene:
             "--kubelet-dir", str(home.kubelet), "--device-plugin-dir", str(home.plugins),
             "--host-root", str(home.root), "--cdi-dir", str(home.cdi),
             "--run-dir", str(home.path / "run" / "ascend-agent"),
+            "--state-dir", str(home.path / "state" / self.namespace),
             "--http", "127.0.0.1:0", *self.account.options, *options,
         ]  # fmt: skip
         told = {**self.account.environment(self.node.name), **(environment or {})}
