@@ -53,4 +53,5 @@ SPEC: Final = ChipSpec(
     ),
     # Builds for China drop the word Atlas, here and above.
     product_nodes={"Atlas 200I SoC A1": _SOC_NODES, "200I SoC A1": _SOC_NODES},
+    coupled_card=True,  # of the Duo; the others have one chip a card
 )

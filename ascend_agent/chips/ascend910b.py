@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from ascend_agent.model.allocation import mandatory_node, optional_nodes
-from ascend_agent.model.chip import CardWords, ChipSpec, VisibleIds
+from ascend_agent.model.chip import CardWords, ChipSpec, Ports, VisibleIds
 from ascend_agent.model.npu import ChipIdentity, NpuIdentity
 
 _NAME = re.compile(r"(?:910B|A2G)\d")  # builds for China say A2G4 where others say 910B4
@@ -47,4 +47,5 @@ SPEC: Final = ChipSpec(
         mandatory_node("/dev/davinci_manager"),
         *optional_nodes("/dev/hisi_hdc", "/dev/devmm_svm", "/dev/dvpp_cmdlist"),
     ),
+    ports=Ports.ROCE,
 )

@@ -3,7 +3,7 @@
 from typing import Final
 
 from ascend_agent.model.allocation import mandatory_node, optional_nodes
-from ascend_agent.model.chip import CardWords, ChipSpec, VisibleIds
+from ascend_agent.model.chip import CardWords, ChipSpec, Ports, VisibleIds
 from ascend_agent.model.npu import ChipIdentity, NpuIdentity
 
 _BOARDS = frozenset({0xB0, 0xB1, 0xB2, 0xB3, 0xB4, 0x81, 0x83, 0xD1, 0xD3})
@@ -35,4 +35,5 @@ SPEC: Final = ChipSpec(
         mandatory_node("/dev/davinci_manager"),
         *optional_nodes("/dev/hisi_hdc", "/dev/devmm_svm", "/dev/dvpp_cmdlist"),
     ),
+    ports=Ports.ROCE,
 )

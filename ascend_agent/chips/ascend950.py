@@ -3,7 +3,7 @@
 from typing import Final
 
 from ascend_agent.model.allocation import DirectoryWant, mandatory_node, optional_nodes
-from ascend_agent.model.chip import CardWords, ChipSpec, VisibleIds
+from ascend_agent.model.chip import CardWords, ChipSpec, Ports, VisibleIds
 from ascend_agent.model.npu import ChipIdentity, NpuIdentity
 
 _LONGEST_NAME = 32
@@ -32,4 +32,5 @@ SPEC: Final = ChipSpec(
         *optional_nodes("/dev/hisi_hdc", "/dev/devmm_svm", "/dev/dvpp_cmdlist"),
     ),
     directories=(DirectoryWant(path="/dev/uburma"), DirectoryWant(path="/dev/ummu")),
+    ports=Ports.UB,
 )

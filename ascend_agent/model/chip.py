@@ -15,6 +15,14 @@ class VisibleIds(Enum):
     LOGIC = "logic"
 
 
+class Ports(Enum):
+    """Which network ports an NPU of a generation has, and so which faults of them make sense."""
+
+    NONE = "none"
+    ROCE = "roce"  # one link of its own
+    UB = "ub"  # UB ports between NPUs, and on some boards bonded ones to the outside
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CardWords:
     """How MindCluster calls a generation in the labels of its nodes.
@@ -42,7 +50,8 @@ class ChipSpec:
     node has. ``common_nodes`` are wanted once a container, besides ``/dev/davinci<phy>``;
     ``product_nodes`` are further ones of single products, by the driver's product type.
     ``runtime_envs`` is what the vendor's container runtime must be told besides the ids.
-    ``card`` is how labels of the node call it.
+    ``card`` is how labels of the node call it. ``ports`` are its network ports. ``coupled_card``:
+    the chips of one card are reset together.
     """
 
     generation: str
@@ -56,3 +65,5 @@ class ChipSpec:
     directories: tuple[DirectoryWant, ...] = ()
     product_nodes: Mapping[str, tuple[NodeWant, ...]] = field(default_factory=dict)
     runtime_envs: Mapping[str, str] = field(default_factory=dict)
+    ports: Ports = Ports.NONE
+    coupled_card: bool = False
