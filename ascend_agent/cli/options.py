@@ -207,7 +207,7 @@ OPTIONS: tuple[Option, ...] = (
         "dpu_config",
         _RUN,
         "FILE",
-        "DPU NICs of an A5 node (default /user/mindx-dl/dpu/dpu-config.json)",
+        "names the DPU NICs of an A5 node; without it none is looked at",
     ),
     Option(
         "hccn-tool",

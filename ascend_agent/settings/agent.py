@@ -136,8 +136,8 @@ class Settings(BaseModel):
     hang_config: AbsolutePath | None = Field(
         default=None, description="file with thresholds of the hang detection"
     )
-    dpu_config: AbsolutePath = Field(
-        default=Path("/user/mindx-dl/dpu/dpu-config.json"),
+    dpu_config: AbsolutePath | None = Field(
+        default=None,
         description="file that names the DPU NICs of an A5 node; without it none is looked at",
     )
     hccn_tool: AbsolutePath = Field(

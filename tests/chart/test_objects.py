@@ -144,7 +144,14 @@ def test_only_what_is_used_of_the_host_is_seen(name: str, tmp_path: Path) -> Non
         str(settings.device_plugin_dir): False,
         str(settings.pod_resources_socket.parent): True,
         str(settings.run_dir): False,
+        str(settings.state_dir): False,
     }
+    if settings.fault_config_dir is not None:
+        wanted[str(settings.fault_config_dir)] = True
+    if settings.hang_config is not None:
+        wanted[str(settings.hang_config.parent)] = True
+    if settings.dpu_config is not None:
+        wanted[str(settings.dpu_config.parent)] = True
     if settings.driver == "dcmi":
         wanted |= {"/dev": False, values["driverDir"]: True}
         wanted |= dict.fromkeys(values["driverExtraDirs"], True)

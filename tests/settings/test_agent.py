@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from ascend_agent.settings import HttpAddress, Settings
+from ascend_agent.settings import Settings
 
 
 def test_the_pod_resources_socket_follows_the_kubelets_root() -> None:
@@ -39,41 +39,8 @@ def test_a_given_socket_wins_over_its_directory() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "address"),
-    [
-        ("127.0.0.1:9100", HttpAddress(host="127.0.0.1", port=9100)),
-        (":9100", HttpAddress(host=None, port=9100)),
-        ("localhost:9100", HttpAddress(host="localhost", port=9100)),
-        ("[::1]:9100", HttpAddress(host="::1", port=9100)),
-        ("[::]:0", HttpAddress(host="::", port=0)),
-    ],
-)
-def test_an_http_address_is_an_address_and_a_port(text: str, address: HttpAddress) -> None:
-    assert Settings.model_validate({"http": text}).http == address
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "9100",
-        "127.0.0.1",
-        "127.0.0.1:",
-        ":65536",
-        "host:1",
-        "::1:9100",
-        "[::1]",
-        "1.2.3:80",
-        "a:b",
-    ],
-)
-def test_what_is_no_http_address_is_refused_with_an_example(text: str) -> None:
-    with pytest.raises(ValidationError, match=r"such as 127\.0\.0\.1:9100 or :9100"):
-        Settings.model_validate({"http": text})
-
-
-@pytest.mark.parametrize(
-    "field", ["library", "kubelet_dir", "device_plugin_dir", "run_dir", "cdi_dir", "host_root"]
+    "field",
+    ["library", "kubelet_dir", "device_plugin_dir", "run_dir", "state_dir", "cdi_dir", "host_root"],
 )
 def test_a_relative_path_is_refused(field: str) -> None:
     """A daemon has no directory of its own that a relative path could mean."""

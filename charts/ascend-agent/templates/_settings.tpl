@@ -36,7 +36,7 @@ wins over them.
 {{- define "ascend-agent.arguments" -}}
 - run
 {{- /* Helm leaves out what is null by default. */}}
-{{- $names := concat (keys .Values.settings) (list "kubeletDir" "devicePluginDir" "library" "npus" "faultConfigDir" "faultConfigMap" "hangConfig" "dpuConfig" "hccnTool" "switchLibrary") | uniq | sortAlpha }}
+{{- $names := concat (keys .Values.settings) (list "kubeletDir" "devicePluginDir" "library" "npus" "faultConfigDir" "faultConfigMap" "hangConfig" "dpuConfig" "switchLibrary") | uniq | sortAlpha }}
 {{- range $argument := .Values.extraArgs }}
 {{- range $name := $names }}
 {{- if regexMatch (printf "^--?%s(=.*)?$" (kebabcase $name)) $argument }}
