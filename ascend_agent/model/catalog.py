@@ -3,16 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ascend_agent.model.fault import FaultCode, FaultLevel, Severity, format_fault_code
+from ascend_agent.model.fault import FaultCode, FaultLevel, Plane, Severity, format_fault_code
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Catalog:
     """The fault table, ready for look-up.
 
-    ``levels`` holds the known codes of chips, ``network_levels`` those of their network.
-    ``spellings`` holds those whose text differs from the usual eight digits by a leading zero,
-    which other components compare as text.
+    ``levels`` holds the known codes of chips, ``network_levels`` every code of their network: a
+    code stands in one of them alone. ``spellings`` holds those whose text differs from the usual
+    eight digits by a leading zero, which other components compare as text.
     """
 
     levels: Mapping[FaultCode, FaultLevel]
@@ -21,14 +21,18 @@ class Catalog:
 
     def knows(self, code: FaultCode) -> bool:
         """Return whether the table names *code*."""
-        return code in self.levels
+        return code in self.levels or code in self.network_levels
+
+    def plane_of(self, code: FaultCode) -> Plane:
+        """Return what *code* is about; one that the table does not know is about the chip."""
+        return Plane.NETWORK if code in self.network_levels else Plane.CHIP
 
     def level_of(self, code: FaultCode, severity: Severity | None) -> FaultLevel:
         """Return the level of *code*; *severity* decides only where the table does not know it.
 
         Not knowing the severity either is taken for the worst.
         """
-        if known := self.levels.get(code):
+        if known := self.levels.get(code) or self.network_levels.get(code):
             return known
         if severity in {Severity.WARNING, Severity.MINOR}:
             return FaultLevel.NOT_HANDLE
