@@ -60,16 +60,21 @@ class SwitchFault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SwitchEvent:
-    """One switch fault raised, cleared or noticed once; source: the library's callback."""
+    """One switch fault raised, cleared or noticed once; source: the library's callback.
+
+    ``sequence`` numbers the switch events and orders this one against lists.
+    """
 
     fault: SwitchFault
+    sequence: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SwitchListed:
     """All switch faults that stand, as read at ``answered_at_ms``.
 
-    The reading was asked for after ``asked_after`` switch events had been heard.
+    ``asked_after`` is the number of the newest event published when it was asked for: it says
+    nothing about a fault that had a later event.
     """
 
     faults: tuple[SwitchFault, ...]
@@ -101,11 +106,15 @@ class ActiveSwitchFault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SwitchView:
-    """The node's switches as every sink shows them; ``level`` None: no fault."""
+    """The node's switches as every sink shows them; ``level`` None: no fault.
+
+    ``complete`` False: there are more faults than were listed or kept, or events were lost.
+    """
 
     faults: tuple[ActiveSwitchFault, ...]
     level: SwitchLevel | None
     health: SwitchHealth
+    complete: bool = True
 
 
 # --- DPU NICs (A5) --------------------------------------------------------------------------
