@@ -20,7 +20,14 @@ from ascend_agent.model.allocation import (
     Refused,
 )
 from ascend_agent.model.chip import ChipSpec
-from ascend_agent.model.cluster import ApiState, Edit, ForeignEdit, NodeObject, Report
+from ascend_agent.model.cluster import (
+    ApiState,
+    Edit,
+    ForeignEdit,
+    NodeEvent,
+    NodeObject,
+    Report,
+)
 from ascend_agent.model.fault import DriverFault
 from ascend_agent.model.health import HealthAnswer, NpuView
 from ascend_agent.model.ids import NumaNode, PluginDeviceId, PodUid, ResourceName
@@ -259,6 +266,13 @@ class ClusterWatch(Protocol):
     def foreign_edits(self) -> AsyncIterator[ForeignEdit]:
         """Yield what others changed of what we wrote; never our own edits coming back."""
 
+    def fault_config(self) -> AsyncIterator[Mapping[str, str] | None]:
+        """Yield the data of the ConfigMap with fault rules now and after each change of it.
+
+        None: the server said that there is none. An error says nothing, so nothing is yielded
+        then; where no ConfigMap is to be followed, nothing ever is.
+        """
+
 
 class ClusterEditor(Protocol):
     """Writes to the API server, and live reads where a cache is no evidence."""
@@ -283,6 +297,24 @@ class ClusterEditor(Protocol):
             ClusterError: it could not be read; says nothing about the pod.
 
         """
+
+
+class EventPoster(Protocol):
+    """Posts Kubernetes Events about the own Node."""
+
+    async def post_event(self, event: NodeEvent, *, known: bool) -> None:
+        """Have the API server show *event*; *known*: it has an earlier state of it to be changed.
+
+        One attempt with a deadline: while nobody answers, what is to be said may change.
+
+        Raises:
+            NotFoundError: *known*, and the Event is gone by now (they live for an hour).
+            ClusterError: it was not posted.
+
+        """
+
+    def lose_events(self, count: int) -> None:
+        """Count happenings that no Event will tell of."""
 
 
 # --- what policy answers -------------------------------------------------------------------

@@ -1,22 +1,24 @@
 """The connection to the API server: puts the parts together and keeps them running.
 
 ``run`` is one supervised task. It imports the client library in a thread, reads credentials,
-follows the own node and this node's pods, and sends what waits; all of it for ever. What it has
-seen stays known when it is started anew. Whether an API server is used at all is decided in
-``app``; where not, ``off`` stands here.
+follows the own node, this node's pods and maybe a ConfigMap, and sends what waits; all of it for
+ever. What it has seen stays known when it is started anew. Whether an API server is used at all is
+decided in ``app``; where not, ``off`` stands here.
 """
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final, NoReturn
 
 from ascend_agent.cluster.apply import Editor
-from ascend_agent.cluster.collection import SILENCE_S, CollectionWatch
+from ascend_agent.cluster.collection import SILENCE_S, Collection, CollectionWatch, Sink
+from ascend_agent.cluster.config_map import ConfigMapSink, config_map
 from ascend_agent.cluster.credentials import Access, Credentials, ServiceAccount
 from ascend_agent.cluster.door import Door
+from ascend_agent.cluster.events import Poster
 from ascend_agent.cluster.kubeconfig import Kubeconfig
 from ascend_agent.cluster.lean import Library, load_library
 from ascend_agent.cluster.node import own_node, parse_node, with_liveness
@@ -32,8 +34,10 @@ from ascend_agent.errors import ClusterError, WiringError
 from ascend_agent.model.cluster import (
     ApiCounts,
     ApiState,
+    ConfigMapKey,
     Edit,
     ForeignEdit,
+    NodeEvent,
     NodeObject,
 )
 from ascend_agent.model.ids import Millis, NodeName
@@ -45,15 +49,17 @@ from ascend_agent.runtime.topic import Topic, TopicReader
 log = logging.getLogger(__name__)
 
 _NAME: Final = "cluster-connection"
+_FAULT_CONFIG: Final = "fault config"
 _BACKOFF: Final = Backoff(delays_s=(1.0, 2.0, 5.0, 10.0), endless=True)
 
 
 class ClusterConnection:
-    """A ``ClusterWatch`` and ``ClusterEditor``; make it inside the loop.
+    """A ``ClusterWatch``, ``ClusterEditor`` and ``EventPoster``; make it inside the loop.
 
     Credentials are those of *kubeconfig* where one is given, else those of the service account in
     *service_account_dir* at *api_server*. *load* is called in a thread: importing blocks.
-    A watch that says nothing for *silence_s* seconds counts as dead.
+    *fault_config_map* is followed if one is given. A watch that says nothing for *silence_s*
+    seconds counts as dead.
     """
 
     def __init__(  # noqa: PLR0913 -- settings as they are, and two seams with a default
@@ -65,6 +71,7 @@ class ClusterConnection:
         service_account_dir: Path,
         relax_tls: bool,
         now: Callable[[], Millis],
+        fault_config_map: ConfigMapKey | None = None,
         silence_s: float = SILENCE_S,
         load: Callable[..., Library] = load_library,
     ) -> None:
@@ -80,11 +87,17 @@ class ClusterConnection:
         self._node: Latest[NodeObject] = Latest("cluster's own node")
         self._pods: Latest[Pods] = Latest("cluster's pods")
         self._states: Latest[ApiState] = Latest("cluster's state")
+        self._fault_config: Latest[Mapping[str, str] | None] = Latest("cluster's fault config")
         self._foreign: Topic[ForeignEdit] = Topic("cluster's foreign edits")
         self._state = PublishedState(
             writer=self._states.claim(_NAME),
             now=now,
-            parts=("credentials", "nodes", "pods"),
+            parts=(
+                "credentials",
+                "nodes",
+                "pods",
+                *([_FAULT_CONFIG] if fault_config_map is not None else []),
+            ),
             node=node,
         )
         self._written = Written(publish=self._tell_foreign, now=now)
@@ -100,22 +113,16 @@ class ClusterConnection:
             written=self._written,
             tally=self._tally,
         )
-        self._watches = (
-            CollectionWatch(
-                collection=own_node(node),
-                sink=nodes,
-                told=lambda trouble: self._state.hear("nodes", trouble),
-                tally=self._tally,
-                silence_s=silence_s,
-            ),
-            CollectionWatch(
-                collection=pods_of(node),
-                sink=pods,
-                told=lambda trouble: self._state.hear("pods", trouble),
-                tally=self._tally,
-                silence_s=silence_s,
-            ),
-        )
+        self._poster = Poster(node=node, door=self._door, tally=self._tally)
+        self._watches = {
+            "node": self._watch("nodes", own_node(node), nodes, silence_s),
+            "pods": self._watch("pods", pods_of(node), pods, silence_s),
+        }
+        if fault_config_map is not None:
+            config = ConfigMapSink(publish=self._fault_config.claim(_NAME).put, tally=self._tally)
+            self._watches[_FAULT_CONFIG] = self._watch(
+                _FAULT_CONFIG, config_map(fault_config_map), config, silence_s
+            )
 
     # --- what flows see --------------------------------------------------------------------
 
@@ -140,6 +147,10 @@ class ClusterConnection:
         """Yield what others change of what we wrote, from this call on."""
         return _edits(self._foreign.subscribe())
 
+    def fault_config(self) -> AsyncIterator[Mapping[str, str] | None]:
+        """Yield the data of the ConfigMap with fault rules; see ``ClusterWatch``."""
+        return self._fault_config.changes()
+
     async def apply(self, edit: Edit) -> None:
         """Have *edit* acknowledged; see ``ClusterEditor``."""
         await self._editor.apply(edit)
@@ -147,6 +158,14 @@ class ClusterConnection:
     async def read_pod(self, key: PodKey) -> Pod | None:
         """Return the pod as the API server has it now; see ``ClusterEditor``."""
         return await self._editor.read_pod(key)
+
+    async def post_event(self, event: NodeEvent, *, known: bool) -> None:
+        """Have the API server show *event*; see ``EventPoster``."""
+        await self._poster.post_event(event, known=known)
+
+    def lose_events(self, count: int) -> None:
+        """Count Events that will never be posted."""
+        self._poster.lose_events(count)
 
     # --- the life of the connection --------------------------------------------------------
 
@@ -175,7 +194,7 @@ class ClusterConnection:
     async def _serve(self, server: ApiServer) -> None:
         with self._door.open_to(server):
             async with asyncio.TaskGroup() as group:
-                for watch, name in zip(self._watches, ("node", "pods"), strict=True):
+                for name, watch in self._watches.items():
                     group.create_task(watch.run(server), name=f"watch {name}")
                 group.create_task(self._editor.node_edits.run(), name="send node edits")
 
@@ -202,6 +221,17 @@ class ClusterConnection:
                 return access
 
     # --- what the parts tell ---------------------------------------------------------------
+
+    def _watch(
+        self, part: str, collection: Collection, sink: Sink, silence_s: float
+    ) -> CollectionWatch:
+        return CollectionWatch(
+            collection=collection,
+            sink=sink,
+            told=lambda trouble: self._state.hear(part, trouble),
+            tally=self._tally,
+            silence_s=silence_s,
+        )
 
     def _node_objects(self) -> Objects[NodeObject]:
         return Objects(

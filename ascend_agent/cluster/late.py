@@ -5,11 +5,18 @@ earlier waits, as for a server that does not answer yet.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from ascend_agent.model.cluster import ApiCounts, ApiState, Edit, ForeignEdit, NodeObject
+from ascend_agent.model.cluster import (
+    ApiCounts,
+    ApiState,
+    Edit,
+    ForeignEdit,
+    NodeEvent,
+    NodeObject,
+)
 from ascend_agent.model.pods import Pod, PodKey, Pods
 
 if TYPE_CHECKING:
@@ -25,17 +32,21 @@ class LateConnection:
         self._make = make
         self._made: ClusterConnection | None = None
         self._there = asyncio.Event()
+        self._lost_early = 0
 
     @property
     def counts(self) -> ApiCounts:
         """Return what went back and forth so far."""
-        return ApiCounts() if self._made is None else self._made.counts
+        if self._made is None:
+            return ApiCounts(events_lost=self._lost_early)
+        return self._made.counts
 
     async def run(self) -> None:
         """Make the connection if there is none yet, and keep it for ever."""
         if self._made is None:
             await asyncio.to_thread(import_module, _MODULE)
             self._made = self._make()
+            self._made.lose_events(self._lost_early)
             self._there.set()
         await self._made.run()
 
@@ -59,6 +70,11 @@ class LateConnection:
         async for edit in (await self._connection()).foreign_edits():
             yield edit
 
+    async def fault_config(self) -> AsyncIterator[Mapping[str, str] | None]:
+        """Yield the data of the ConfigMap with fault rules; see ``ClusterWatch``."""
+        async for data in (await self._connection()).fault_config():
+            yield data
+
     async def apply(self, edit: Edit) -> None:
         """Have *edit* acknowledged; see ``ClusterEditor``."""
         await (await self._connection()).apply(edit)
@@ -66,6 +82,17 @@ class LateConnection:
     async def read_pod(self, key: PodKey) -> Pod | None:
         """Return the pod as the API server has it now; see ``ClusterEditor``."""
         return await (await self._connection()).read_pod(key)
+
+    async def post_event(self, event: NodeEvent, *, known: bool) -> None:
+        """Have the API server show *event*; see ``EventPoster``."""
+        await (await self._connection()).post_event(event, known=known)
+
+    def lose_events(self, count: int) -> None:
+        """Count happenings that no Event will tell of."""
+        if self._made is None:
+            self._lost_early += count
+        else:
+            self._made.lose_events(count)
 
     async def _connection(self) -> "ClusterConnection":
         while self._made is None:

@@ -1,7 +1,7 @@
 """Stands in the connection's place where the agent uses no API server."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import NoReturn
 
 from ascend_agent.model.cluster import (
@@ -10,6 +10,7 @@ from ascend_agent.model.cluster import (
     ApiState,
     Edit,
     ForeignEdit,
+    NodeEvent,
     NodeObject,
 )
 from ascend_agent.model.ids import Millis
@@ -47,6 +48,10 @@ class ClusterOff:
         """Never yield."""
         yield await _never()
 
+    async def fault_config(self) -> AsyncIterator[Mapping[str, str] | None]:
+        """Never yield."""
+        yield await _never()
+
     async def apply(self, edit: Edit) -> None:  # noqa: ARG002 -- the seam's signature
         """Wait until the caller's deadline: nobody is there to acknowledge anything."""
         await _never()
@@ -54,6 +59,13 @@ class ClusterOff:
     async def read_pod(self, key: PodKey) -> Pod | None:  # noqa: ARG002 -- the seam's signature
         """Wait until the caller's deadline."""
         return await _never()
+
+    async def post_event(self, event: NodeEvent, *, known: bool) -> None:  # noqa: ARG002 -- as above
+        """Wait until the caller's deadline."""
+        await _never()
+
+    def lose_events(self, count: int) -> None:
+        """Count nothing: nobody expects Events."""
 
 
 async def _never() -> NoReturn:

@@ -18,6 +18,8 @@ class Tally:
         self.skipped_objects = 0
         self.unknown_events = 0
         self.foreign_edits = 0
+        self.events_posted = 0
+        self.events_lost = 0
 
     def snapshot(self) -> ApiCounts:
         """Return the counts of this moment."""
@@ -33,4 +35,6 @@ class Tally:
             skipped_objects=self.skipped_objects,
             unknown_events=self.unknown_events,
             foreign_edits=self.foreign_edits,
+            events_posted=self.events_posted,
+            events_lost=self.events_lost,
         )

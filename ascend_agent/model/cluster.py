@@ -58,6 +58,37 @@ class NodeAnnotationRemoval:
 Edit = NodeEdit | PodEdit | NodeAnnotationRemoval
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeEvent:
+    """One Kubernetes Event about the own Node, as it should stand in the API server.
+
+    ``name`` is its own for ever; what else is here may change, as it happens again. ``warning``:
+    of type Warning, else Normal. ``count`` is how often it happened from ``first_ms`` to
+    ``last_ms``, agent time. Texts longer than the API allows are cut.
+    """
+
+    name: str
+    node_uid: str
+    warning: bool
+    reason: str
+    action: str
+    message: str
+    count: int
+    first_ms: Millis
+    last_ms: Millis
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigMapKey:
+    """Namespace and name of a ConfigMap."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
 class MetadataField(Enum):
     """Which map of an object's metadata."""
 
@@ -114,6 +145,7 @@ class ApiCounts:
     requests to change one; ``errors`` those of all that failed, ``throttled`` and ``expired``
     (410) among them. ``broken_streams`` ended otherwise than by the server's own time limit.
     ``skipped_objects`` could not be read, ``unknown_events`` had a type that is none.
+    ``events_posted`` counts Events made or changed, ``events_lost`` what no Event will tell of.
     """
 
     lists: int = 0
@@ -127,6 +159,8 @@ class ApiCounts:
     skipped_objects: int = 0
     unknown_events: int = 0
     foreign_edits: int = 0
+    events_posted: int = 0
+    events_lost: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -72,6 +72,9 @@ class FakeCluster:
         self._node: Latest[NodeObject] = Latest("fake node")
         self._pods: Latest[Pods] = Latest("fake pods")
         self._state: Latest[ApiState] = Latest("fake state")
+        self._config: Latest[Mapping[str, str] | None] = Latest("fake fault config")
+        self.show_fault_config = self._config.claim("fake").put
+        """Have a ConfigMap with these data, None: there is none."""
         self._foreign: Topic[ForeignEdit] = Topic("fake foreign edits")
         self._put_node = self._node.claim("fake").put
         self._put_pods = self._pods.claim("fake").put
@@ -129,6 +132,9 @@ class FakeCluster:
 
     def foreign_edits(self) -> AsyncIterator[ForeignEdit]:
         return _edits(self._foreign.subscribe())
+
+    def fault_config(self) -> AsyncIterator[Mapping[str, str] | None]:
+        return self._config.changes()
 
     async def apply(self, edit: Edit) -> None:
         assert isinstance(edit, NodeEdit), "the plain dialect writes nothing else"
