@@ -33,4 +33,5 @@ SPEC: Final = ChipSpec(
     ),
     directories=(DirectoryWant(path="/dev/uburma"), DirectoryWant(path="/dev/ummu")),
     ports=Ports.UB,
+    dpu_slots=(*[("1", "9")] * 4, *[("2", "10")] * 4),
 )

@@ -51,7 +51,8 @@ class ChipSpec:
     ``product_nodes`` are further ones of single products, by the driver's product type.
     ``runtime_envs`` is what the vendor's container runtime must be told besides the ids.
     ``card`` is how labels of the node call it. ``ports`` are its network ports. ``coupled_card``:
-    the chips of one card are reset together.
+    the chips of one card are reset together. ``dpu_slots`` are the slots of the DPU NICs on its UB,
+    one tuple an NPU, by physical id modulo their number; empty: it works with no DPU NICs.
     """
 
     generation: str
@@ -67,3 +68,4 @@ class ChipSpec:
     runtime_envs: Mapping[str, str] = field(default_factory=dict)
     ports: Ports = Ports.NONE
     coupled_card: bool = False
+    dpu_slots: tuple[tuple[str, ...], ...] = ()

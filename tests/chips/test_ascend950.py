@@ -23,3 +23,8 @@ def test_a_container_needs_the_manager_and_takes_the_ub_nodes() -> None:
 def test_the_runtime_is_given_logic_ids() -> None:
     assert SPEC.visible_ids is VisibleIds.LOGIC
     assert SPEC.word == "npu"
+
+
+def test_each_half_of_a_node_has_two_dpu_nics_of_its_own() -> None:
+    """Topology G16: NPUs 0 to 3 use the cards in slots 1 and 9, 4 to 7 those in 2 and 10."""
+    assert SPEC.dpu_slots == (("1", "9"),) * 4 + (("2", "10"),) * 4
