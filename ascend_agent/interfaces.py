@@ -19,7 +19,7 @@ from ascend_agent.model.allocation import (
     PreferenceRequest,
     Refused,
 )
-from ascend_agent.model.chip import ChipSpec
+from ascend_agent.model.chip import ChipSpec, Ports
 from ascend_agent.model.cluster import (
     ApiState,
     Edit,
@@ -42,6 +42,7 @@ from ascend_agent.model.npu import (
     NpuUsage,
 )
 from ascend_agent.model.pods import Pod, PodKey, Pods
+from ascend_agent.model.surroundings import LinkState, ProcessTimes
 from ascend_agent.model.world import NodeWorld, World
 from ascend_agent.runtime.latest import Latest
 
@@ -145,6 +146,52 @@ class ProcessOwners(Protocol):
 
         Raises:
             HostError: it can't be found out.
+
+        """
+
+
+class ProcessClock(Protocol):
+    """How much the processes of the host have computed."""
+
+    async def times_of(self, pids: Sequence[int]) -> Mapping[int, ProcessTimes]:
+        """Return the times of each process that lives.
+
+        Raises:
+            HostError: it can't be found out.
+
+        """
+
+
+class LinkReader(Protocol):
+    """The network ports of one NPU."""
+
+    async def read_link(self, npu: Npu, ports: Ports) -> LinkState:
+        """Return which of its ports are down; the driver must list the NPU.
+
+        Raises:
+            HostError: it can't be found out, which says nothing about the ports.
+
+        """
+
+
+class TrafficReader(Protocol):
+    """What the network ports of one NPU have moved."""
+
+    async def read_traffic(self, npu: Npu, ports: Ports) -> int:
+        """Return packets or flits, sent and received, since some reset; errors as ``LinkReader``.
+
+        An NPU without ports has moved nothing: 0.
+        """
+
+
+class SmallFile(Protocol):
+    """A file that others write, read whole."""
+
+    async def read(self) -> bytes | None:
+        """Return what is in it now, None where there is none.
+
+        Raises:
+            HostError: it can't be read.
 
         """
 

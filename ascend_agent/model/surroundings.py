@@ -11,9 +11,20 @@ from ascend_agent.model.ids import Millis, PhyId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hangs:
-    """NPUs on which processes hold memory and nothing moves, each with since when."""
+    """NPUs on which processes hold memory and nothing moves, each with since when that is told.
+
+    By then nothing has moved for some minutes.
+    """
 
     since_ms: Mapping[PhyId, Millis] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessTimes:
+    """When a process of the host started, in clock ticks since boot, and its CPU seconds so far."""
+
+    started: int
+    cpu_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
