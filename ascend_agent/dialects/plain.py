@@ -4,7 +4,7 @@ Decides which NPUs the ids of a request mean, which ids the kubelet had better t
 what. Names and node labels are those of MindCluster, so that pods written for it run unchanged.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import ClassVar, Final
@@ -24,7 +24,7 @@ from ascend_agent.model.allocation import (
 )
 from ascend_agent.model.chip import ChipSpec
 from ascend_agent.model.cluster import NodeEdit, Report
-from ascend_agent.model.fault import format_fault_code
+from ascend_agent.model.fault import FaultLevel, format_fault_code
 from ascend_agent.model.health import NpuView, UnhealthyReason
 from ascend_agent.model.ids import (
     DeviceName,
@@ -82,7 +82,7 @@ class PlainDialect:
                     detail=f"device {_cut(device)} is asked for twice by one container; "
                     "this is the kubelet's mistake: recreate the pod",
                 )
-            if not names.groups[name.phy].healthy:
+            if not names.groups[name.phy].fit(name.share or 0):
                 return _unhealthy(device, name.phy, world)
             seen.add(device)
             npus.add(name.phy)
@@ -101,17 +101,19 @@ class PlainDialect:
         shared = any(group.shares > 1 for group in world.groups)
         spots = find_spots(world.view, stacked=shared and pack)
         known = {
-            device: group
+            device: (group.npu, group.fit(share))
             for group in world.groups
             if group.npu in spots
-            for device in format_device_names(word=group.word, phy=group.npu, shares=group.shares)
+            for share, device in enumerate(
+                format_device_names(word=group.word, phy=group.npu, shares=group.shares)
+            )
         }
-        must = {device: known[device].npu for device in request.must_include if device in known}
+        must = {device: known[device][0] for device in request.must_include if device in known}
         available = set(request.available) - must.keys()
         free: dict[PhyId, list[PluginDeviceId]] = {}
-        for device, group in known.items():
-            if device in available and group.healthy:
-                free.setdefault(group.npu, []).append(device)
+        for device, (phy, fit) in known.items():
+            if device in available and fit:
+                free.setdefault(phy, []).append(device)
         choose = spread_out if shared and not pack else keep_together
         chosen = choose(
             {phy: len(ids) for phy, ids in free.items()},
@@ -128,12 +130,15 @@ class PlainDialect:
         held: Mapping[ResourceName, Mapping[PluginDeviceId, Holder]],
         worlds: Sequence[World],
     ) -> Allocations:
-        """Return who holds which NPU, by the ids the kubelet gave them.
+        """Return who holds which NPU, by the ids the kubelet gave them, and which shares of it.
 
-        Ids of another number of shares than today's count too: their pods still run.
+        Ids of another number of shares than today's count too: their pods still run. But they are
+        no shares of today, which nobody holds then.
         """
         found: dict[PhyId, set[Holder]] = {}
+        shares: dict[PhyId, set[int]] = {}
         for world in worlds:
+            offered = {group.shares for group in world.groups}
             for device, holder in held.get(world.resource, {}).items():
                 word = parse_device_word(world.resource)
                 name = parse_device_name(device, word=word, shares=1) or parse_device_name(
@@ -141,11 +146,16 @@ class PlainDialect:
                 )
                 if name is not None:
                     found.setdefault(name.phy, set()).add(holder)
+                    of_today = {name.share or 0} if _is_of_today(name, offered) else set()
+                    shares.setdefault(name.phy, set()).update(of_today)
         ordered = {
             phy: tuple(sorted(found[phy], key=lambda h: (h.namespace, h.pod, h.container)))
             for phy in sorted(found)
         }
-        return Allocations(known=True, holders=MappingProxyType(ordered))
+        kept = {phy: frozenset(shares[phy]) for phy in ordered}
+        return Allocations(
+            known=True, holders=MappingProxyType(ordered), shares=MappingProxyType(kept)
+        )
 
     def report(self, world: NodeWorld) -> Report:
         """Return the labels about the NPUs; of a node that has none, nothing."""
@@ -178,6 +188,15 @@ class _Names:
             if group and group.shares == shares:
                 return name
         return None
+
+
+def _is_of_today(name: DeviceName, offered: Collection[int]) -> bool:
+    """Return whether *name* is spelled as the devices are that are *offered* in so many shares.
+
+    Where none is offered yet, nothing speaks against it.
+    """
+    share = -1 if name.share is None else name.share
+    return not offered or any((count == 1) == (share < 0) and share < count for count in offered)
 
 
 # --- refusals ------------------------------------------------------------------------------
@@ -225,13 +244,15 @@ def _unhealthy(device: PluginDeviceId, phy: PhyId, world: World) -> Refused:
 
 
 def _reasons(view: NpuView) -> list[str]:
+    serves_out = view.healthy and view.kept is not None
     faults = [
         f"fault {format_fault_code(fault.code)} {fault.level.value}"
         for fault in view.faults
-        if fault.isolates
+        if fault.isolates or (serves_out and fault.level is FaultLevel.PRE_SEPARATE_NPU)
     ]
     others = [reason.value for reason in view.reasons if reason is not UnhealthyReason.FAULT]
-    return [*faults, *others]
+    closed = ["it keeps the containers it has and takes no others"] if serves_out else []
+    return [*faults, *others, *closed]
 
 
 DIALECT: Final[SchedulerDialect] = PlainDialect()

@@ -109,7 +109,7 @@ def count_devices(view: NodeView, settings: Settings) -> Mapping[ResourceName, C
         if groups:
             counts[offers.resource] = Count(
                 total=sum(group.shares for group in groups),
-                healthy=sum(group.shares for group in groups if group.healthy),
+                healthy=sum(group.fit_devices for group in groups),
             )
     return counts
 

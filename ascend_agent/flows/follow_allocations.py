@@ -1,7 +1,8 @@
-"""PodResources → who holds which NPU.
+"""PodResources → who holds which NPU, and which shares of it.
 
-Polled: the kubelet offers no watch here. Looked at soon after an Allocate, and every ten seconds
-for pods that ended; for people and metrics, no decision of this agent waits for it. Up to
+Polled: the kubelet offers no watch here. Looked at soon after an Allocate, soon after the API
+server has lost sight of a pod that held an NPU, and every ten seconds for pods that ended; every
+second while an NPU is left to the containers it has, since it closes with the last of them. Up to
 Kubernetes 1.33 the kubelet lists pods that have finished as well, just after its start with their
 devices: where the API server shows such a pod as finished, it holds nothing.
 """
@@ -15,6 +16,7 @@ from ascend_agent.errors import KubeletError, LaggedError
 from ascend_agent.flows.offers import ResourceOffers
 from ascend_agent.interfaces import PodResources, SchedulerDialect
 from ascend_agent.model.allocation import Allocations, Holder
+from ascend_agent.model.fault import FaultLevel
 from ascend_agent.model.ids import PluginDeviceId, ResourceName
 from ascend_agent.model.kubelet import AllocateServed
 from ascend_agent.model.pods import PodKey
@@ -28,6 +30,7 @@ Held = Mapping[ResourceName, Mapping[PluginDeviceId, Holder]]
 log = logging.getLogger(__name__)
 
 _EVERY_S = 10.0
+_CLOSING_S = 1.0
 _SETTLE_S = 0.5
 """The kubelet books a device only after Allocate returned and the pod was admitted."""
 
@@ -63,17 +66,23 @@ class FollowAllocations:
         try:
             while True:
                 await self._look()
-                until = asyncio.get_running_loop().time() + _EVERY_S
-                while await wakeup.wait(until):
-                    if _came(served):
-                        await asyncio.sleep(_SETTLE_S)
-                        break
-                    self._account()
-                _came(served)
+                await self._until_due(wakeup, served)
         finally:
             served.close()
             self._bus.pods.detach(wakeup)
             self._pod_resources.close()
+
+    async def _until_due(self, wakeup: Wakeup, served: TopicReader[AllocateServed]) -> None:
+        """Wait for the next look; pods that finish meanwhile are accounted for without one."""
+        clock = asyncio.get_running_loop().time
+        latest = clock() + (_CLOSING_S if self._any_closing() else _EVERY_S)
+        due = latest
+        while await wakeup.wait(due):
+            if _came(served):
+                due = min(latest, clock() + _SETTLE_S)
+            elif self._any_holder_gone():
+                due = min(due, clock() + _SETTLE_S)
+            self._account()
 
     async def _look(self) -> None:
         try:
@@ -98,6 +107,25 @@ class FollowAllocations:
         worlds = [offers.world(view, now) for offers in self._offers]
         held = _without(self._finished(), self._held)
         self._allocations.put(self._dialect.holders(held, worlds))
+
+    def _any_closing(self) -> bool:
+        """Return whether an NPU takes no more containers, and is only left to those it has."""
+        view = self._bus.node.value
+        return view is not None and any(
+            npu.healthy and npu.level is FaultLevel.PRE_SEPARATE_NPU for npu in view.npus
+        )
+
+    def _any_holder_gone(self) -> bool:
+        """Return whether a pod that the kubelet told as a holder is no more in the API server."""
+        pods = self._bus.pods.value
+        if pods is None or not pods.live or self._held is None:
+            return False
+        there = {pod.key for pod in pods.pods}
+        return any(
+            PodKey(namespace=holder.namespace, name=holder.pod) not in there
+            for devices in self._held.values()
+            for holder in devices.values()
+        )
 
     def _finished(self) -> frozenset[PodKey]:
         """Return the pods that are known to have finished; nothing is known from an old view."""

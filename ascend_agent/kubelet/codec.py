@@ -178,12 +178,17 @@ def format_group(group: DeviceGroup) -> bytes:
     A message is nothing but such pieces one after another. Only the ids differ within a group,
     so the rest of a device is encoded once.
     """
-    rest = _format_state(group.healthy, group.numa)
+    rest = {fit: _format_state(fit, group.numa) for fit in (True, False)}
     shares: Sequence[int | None] = (None,) if group.shares == 1 else range(group.shares)
-    names = (format_device_name(DeviceName(group.word, group.npu, share)) for share in shares)
     return b"".join(
-        wire.format_field(_DEVICE_FIELD, wire.format_field(_ID_FIELD, name.encode()) + rest)
-        for name in names
+        wire.format_field(
+            _DEVICE_FIELD,
+            wire.format_field(
+                _ID_FIELD, format_device_name(DeviceName(group.word, group.npu, share)).encode()
+            )
+            + rest[group.fit(share or 0)],
+        )
+        for share in shares
     )
 
 

@@ -17,7 +17,7 @@ from ascend_agent.runtime.latest import Latest
 from ascend_agent.runtime.topic import Publisher
 from ascend_agent.runtime.wakeup import Wakeup
 
-_STATES_KEPT = 4  # healthy or not, with NUMA node or without
+_STATES_KEPT = 4  # healthy or not, with NUMA node or without; what is kept of shares goes by
 
 
 class ListEncoder:
@@ -123,7 +123,7 @@ class DeviceLists:
                 resource=self._resource,
                 generation=offer.generation,
                 total=sum(group.shares for group in offer.groups),
-                healthy=sum(group.shares for group in offer.groups if group.healthy),
+                healthy=sum(group.fit_devices for group in offer.groups),
                 sent_ns=sent_ns,
                 causes=tuple(
                     (group.npu, offer.causes.get(group.npu))

@@ -152,6 +152,17 @@ class DeviceGroup:
     numa: NumaNode | None
     kept: frozenset[int] | None = None
 
+    def fit(self, share: int) -> bool:
+        """Return whether the kubelet may give *share* out; 0 for a whole NPU."""
+        return self.healthy and (self.kept is None or share in self.kept)
+
+    @property
+    def fit_devices(self) -> int:
+        """How many of the devices the kubelet may give out."""
+        if self.kept is None:
+            return self.shares if self.healthy else 0
+        return sum(map(self.fit, range(self.shares)))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:

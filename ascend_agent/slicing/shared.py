@@ -23,7 +23,8 @@ class SharedNpus:
     ) -> tuple[DeviceGroup, ...]:
         """Return one group of *shares* devices an NPU, ordered by physical id.
 
-        The shares of an NPU are healthy or unhealthy together.
+        The shares of an NPU are healthy or unhealthy together, but for an NPU that serves out the
+        containers it has and takes no more: of that one those that are held stay healthy.
         """
         return tuple(
             DeviceGroup(
@@ -32,6 +33,7 @@ class SharedNpus:
                 shares=shares,
                 healthy=view.healthy,
                 numa=view.npu.numa,
+                kept=view.kept,
             )
             for view in sorted(views, key=lambda view: view.npu.phy)
         )

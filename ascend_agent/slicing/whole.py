@@ -32,6 +32,7 @@ class WholeNpus:
                 shares=1,
                 healthy=view.healthy,
                 numa=view.npu.numa,
+                kept=view.kept,
             )
             for view in sorted(views, key=lambda view: view.npu.phy)
         )

@@ -220,6 +220,49 @@ def test_an_npu_that_only_the_offer_calls_unhealthy_is_refused_too() -> None:
     assert "no reason known" in answer.detail
 
 
+CLOSING = replace(
+    SHARED,
+    view=replace(
+        SHARED.view,
+        npus=(
+            replace(
+                SHARED.view.npus[0],
+                kept=frozenset({2}),
+                faults=(
+                    ActiveFault(
+                        code=FaultCode(0x80E3A203),
+                        level=FaultLevel.PRE_SEPARATE_NPU,
+                        isolates=False,
+                        since_ms=Millis(0),
+                    ),
+                ),
+            ),
+            *SHARED.view.npus[1:],
+        ),
+    ),
+    groups=(replace(SHARED.groups[0], kept=frozenset({2})), *SHARED.groups[1:]),
+)
+
+
+def test_a_share_that_is_closed_is_refused_and_one_that_is_kept_is_not() -> None:
+    """PreSeparateNPU: no new containers. The kubelet may be a list behind."""
+    assert assigned(CLOSING, "Ascend910-0-2") == (0,)
+
+    answer = refused(CLOSING, "Ascend910-0-3")
+
+    assert answer.reason is RefusalReason.UNHEALTHY_DEVICE
+    assert "fault 80E3A203 PreSeparateNPU" in answer.detail
+    assert "takes no others" in answer.detail
+
+
+def test_a_closed_share_is_not_recommended() -> None:
+    every = [f"Ascend910-{npu}-{share}" for npu in (0, 1) for share in range(4)]
+
+    picked = prefer(replace(CLOSING, share_policy=SharePolicy.PACK), every, 6)
+
+    assert sorted(picked) == ["Ascend910-0-2", *(f"Ascend910-1-{share}" for share in range(4))]
+
+
 # --- prefer ---------------------------------------------------------------------------------
 
 WHOLE = [f"Ascend910-{npu}" for npu in range(4)]
@@ -357,6 +400,29 @@ def test_holders_are_found_by_their_ids() -> None:
         3: (holder("a", "side"), holder("b")),
     }
     assert list(answer.holders) == [0, 1, 3]
+    assert dict(answer.shares) == {0: set(), 1: {0}, 3: {0, 1, 2}}
+
+
+@pytest.mark.parametrize(
+    ("device", "world", "shares"),
+    [
+        ("Ascend910-0", WORLD, {0}),
+        ("Ascend910-0-0", WORLD, set()),  # the whole NPU is nobody's: it was shared before
+        ("Ascend910-0-3", SHARED, {3}),
+        ("Ascend910-0-4", SHARED, set()),
+        ("Ascend910-0", SHARED, set()),
+        ("Ascend910-0-9", make_world([]), {9}),
+        ("Ascend910-0", make_world([]), {0}),
+    ],
+)
+def test_a_share_is_held_under_its_name_of_today_alone(
+    device: str, world: World, shares: set[int]
+) -> None:
+    """A pod from before the number of shares changed holds its NPU, but no id of today."""
+    answer = DIALECT.holders({RESOURCE: {PluginDeviceId(device): holder("a")}}, [world])
+
+    assert dict(answer.holders) == {0: (holder("a"),)}
+    assert dict(answer.shares) == {0: shares}
 
 
 def test_no_pods_is_known_to_be_nobody() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -12,6 +13,7 @@ from ascend_agent.errors import KubeletGoneError
 from ascend_agent.flows.follow_allocations import FollowAllocations
 from ascend_agent.flows.offers import ResourceOffers
 from ascend_agent.model.allocation import Holder
+from ascend_agent.model.fault import FaultLevel
 from ascend_agent.model.ids import Millis, PhyId, PluginDeviceId, ResourceName
 from ascend_agent.model.kubelet import AllocateServed
 from ascend_agent.model.pods import PodPhase, Pods
@@ -203,3 +205,61 @@ async def test_more_allocates_than_can_be_queued_are_a_reason_to_look() -> None:
             served.publish(one)
         await asyncio.sleep(0.6)
         assert pods.reads == 2
+
+
+async def test_a_holder_that_is_no_more_is_a_reason_to_look() -> None:
+    """W12: what a deleted pod held is free within a second, not ten. Others are none."""
+    bus, pods = Bus([RESOURCE]), _PodResources()
+    bus.node.claim("test").put(node_view())
+    pods.held = {RESOURCE: {PluginDeviceId("Ascend910-3"): HOLDER}}
+    shown = bus.pods.claim("test")
+    shown.put(Pods(pods=(pod("train-0"), pod("web")), live=True))
+
+    async with running(_flow(bus, pods).run):
+        shown.put(Pods(pods=(pod("train-0"),), live=True))
+        await asyncio.sleep(1)
+        assert pods.reads == 1
+        pods.held = {}
+        shown.put(Pods(pods=(), live=True))
+        await asyncio.sleep(0.6)
+
+        assert _holders(bus) == {}
+
+
+async def test_pods_of_a_watch_that_is_broken_are_not_missed() -> None:
+    bus, pods = Bus([RESOURCE]), _PodResources()
+    bus.node.claim("test").put(node_view())
+    pods.held = {RESOURCE: {PluginDeviceId("Ascend910-3"): HOLDER}}
+    shown = bus.pods.claim("test")
+
+    async with running(_flow(bus, pods).run):
+        shown.put(Pods(pods=(), live=False))
+        await asyncio.sleep(1)
+        assert pods.reads == 1
+
+
+async def test_an_npu_left_to_its_containers_is_looked_at_every_second() -> None:
+    """W12: it closes as soon as its pod has ended, also where no API server says so."""
+    bus, pods = Bus([RESOURCE]), _PodResources()
+    view = node_view()
+    closing = replace(view.npus[3], level=FaultLevel.PRE_SEPARATE_NPU, in_use=True)
+    bus.node.claim("test").put(replace(view, npus=(closing,)))
+    pods.held = {RESOURCE: {PluginDeviceId("Ascend910-3"): HOLDER}}
+
+    async with running(_flow(bus, pods).run):
+        await asyncio.sleep(5.5)
+        assert pods.reads == 6
+
+
+async def test_the_shares_of_an_npu_are_told_apart() -> None:
+    """Held shares of an NPU that takes no more containers stay fit; the others do not."""
+    bus, pods = Bus([RESOURCE]), _PodResources()
+    bus.node.claim("test").put(node_view())
+    pods.held = {RESOURCE: {PluginDeviceId("Ascend910-3"): HOLDER}}
+
+    async with running(_flow(bus, pods).run):
+        assert bus.allocations.value is not None
+        assert dict(bus.allocations.value.shares) == {3: {0}}
+        pods.gone = True
+        await asyncio.sleep(60)
+        assert dict(bus.allocations.value.shares) == {3: {0}}

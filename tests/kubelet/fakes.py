@@ -43,7 +43,12 @@ def open_descriptors() -> int:
 
 
 def group(
-    npu: int, *, healthy: bool = True, shares: int = 1, numa: int | None = None
+    npu: int,
+    *,
+    healthy: bool = True,
+    shares: int = 1,
+    numa: int | None = None,
+    kept: Collection[int] | None = None,
 ) -> DeviceGroup:
     return DeviceGroup(
         word="Ascend910",
@@ -51,6 +56,7 @@ def group(
         shares=shares,
         healthy=healthy,
         numa=None if numa is None else NumaNode(numa),
+        kept=None if kept is None else frozenset(kept),
     )
 
 

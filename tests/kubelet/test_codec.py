@@ -193,6 +193,27 @@ def test_a_shared_npu_is_one_device_a_share() -> None:
     assert {node.ID for device in listed for node in device.topology.nodes} == {3}
 
 
+def test_of_an_npu_that_closes_the_kept_shares_alone_are_healthy() -> None:
+    """Four shares, one held: one healthy, three not."""
+    listed = devices(codec.format_group(group(0, shares=4, kept={2}, numa=1)))
+
+    assert [device.health for device in listed] == [
+        "Unhealthy",
+        "Unhealthy",
+        "Healthy",
+        "Unhealthy",
+    ]
+    assert {node.ID for device in listed for node in device.topology.nodes} == {1}
+
+
+def test_a_whole_npu_that_closes_is_healthy_while_it_is_held() -> None:
+    held, free = devices(
+        codec.format_group(group(0, kept={0})), codec.format_group(group(1, kept=()))
+    )
+
+    assert (held.health, free.health) == ("Healthy", "Unhealthy")
+
+
 def test_numa_node_0_is_told() -> None:
     """Zero is the default of protobuf: older generators lost the node on the way."""
     (device,) = devices(codec.format_group(group(0, numa=0)))

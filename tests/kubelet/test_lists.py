@@ -1,6 +1,7 @@
 import asyncio
 import time
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 
 import pytest
 
@@ -59,12 +60,29 @@ def test_an_unchanged_group_is_not_encoded_again() -> None:
     assert one_s < all_s / 4
 
 
+def test_shares_that_are_let_go_are_encoded_anew() -> None:
+    """The remembered bytes are those of what was kept then."""
+    encoder = ListEncoder()
+    healthy = []
+    for kept in ({0, 1}, {1}, set[int](), None):
+        data = encoder.encode([group(0, shares=3, kept=kept)])
+        healthy.append([name for name, health in healths(data).items() if health == "Healthy"])
+
+    assert healthy == [
+        ["Ascend910-0-0", "Ascend910-0-1"],
+        ["Ascend910-0-1"],
+        [],
+        ["Ascend910-0-0", "Ascend910-0-1", "Ascend910-0-2"],
+    ]
+
+
 def test_the_memory_of_the_encoder_is_bounded() -> None:
     """NPUs that change their share count a hundred times leave no trace."""
     encoder = ListEncoder()
 
     for shares in range(1, 100):
         encoder.encode([group(0, shares=shares)])
+        encoder.encode([group(0, shares=shares, kept={shares - 1})])
 
     assert len(encoder._pieces) <= 4
 
@@ -203,6 +221,21 @@ async def test_a_list_that_left_says_what_it_held_and_what_caused_it() -> None:
     assert (second.resource, second.total, second.healthy) == (RESOURCE, 40, 20)
     assert second.causes == ((PhyId(1), None), (PhyId(2), 777))
     assert before_ns <= second.sent_ns <= time.monotonic_ns()
+
+
+async def test_shares_that_close_are_counted_and_are_no_fault_of_the_npu() -> None:
+    """The NPU's health has not changed: no driver event is behind it whose latency would count."""
+    board, reader = lists()
+    board.publish(offer(1, shares=4))
+    stream = board.watch()
+    await anext(stream)
+    closing = replace(offer(1, causes={0: 1}), groups=(group(0, shares=4, kept={3}),))
+    board.publish(closing)
+    await anext(stream)
+    await settle_and_close(stream)
+
+    _, sent = reader.drain()
+    assert (sent.total, sent.healthy, sent.causes) == (4, 1, ())
 
 
 async def test_what_changed_is_told_for_each_stream_by_what_it_showed() -> None:

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from ascend_agent.model.allocation import DeviceGroup
 from ascend_agent.model.health import UnhealthyReason
 from ascend_agent.model.ids import NumaNode, PhyId
@@ -22,3 +24,13 @@ def test_an_npu_is_as_many_devices_as_it_has_shares_all_of_one_health() -> None:
 
 def test_the_driver_needs_the_share_flag() -> None:
     assert MODE.needs_device_share
+
+
+def test_what_an_npu_keeps_is_all_it_offers() -> None:
+    """PreSeparateNPU: what containers hold stays fit, the rest is closed."""
+    view = replace(make_view(make_npu(0)), kept=frozenset({1}))
+
+    (group,) = MODE.advertise([view], word="Ascend910", shares=4)
+
+    assert group.kept == view.kept
+    assert group.fit_devices == 1

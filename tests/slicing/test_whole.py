@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from ascend_agent.model.allocation import DeviceGroup
 from ascend_agent.model.health import UnhealthyReason
 from ascend_agent.model.ids import NumaNode, PhyId
@@ -26,3 +28,13 @@ def test_no_npu_is_no_device() -> None:
 
 def test_the_driver_needs_no_share_flag() -> None:
     assert not MODE.needs_device_share
+
+
+def test_what_an_npu_keeps_is_all_it_offers() -> None:
+    """PreSeparateNPU: what containers hold stays fit, the rest is closed."""
+    view = replace(make_view(make_npu(0)), kept=frozenset())
+
+    (group,) = MODE.advertise([view], word="Ascend910", shares=1)
+
+    assert group.kept == view.kept
+    assert group.fit_devices == 0
