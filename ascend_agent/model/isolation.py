@@ -33,12 +33,15 @@ class Upgrade:
 class CodeHistory:
     """What the rules remember of one code of one NPU.
 
-    ``occurrences`` ascend, and none is older than its rule's window.
+    ``occurrences`` ascend; those that left their rule's window go when something else is due.
+    ``last_recover_ms`` is None while nothing recovered since ``last_fault_ms``.
+    ``stands_since_ms`` is None unless the code stands: a restart counts it no second time.
     """
 
     occurrences: tuple[Millis, ...] = ()
     last_fault_ms: Millis | None = None
     last_recover_ms: Millis | None = None
+    stands_since_ms: Millis | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,203 @@
+"""One NPU's history while it is being changed, so that every change keeps it consistent.
+
+Decides how an occurrence, a recovery and a passed moment change what is remembered of a code.
+What is remembered, and the functions others call, are in ``history``. A draft lives for one call.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from ascend_agent.faults import duration, frequency
+from ascend_agent.faults.upgrades import MANUAL, Key, autofill_release_ms, key
+from ascend_agent.model.fault import FaultCode, FaultLevel
+from ascend_agent.model.fault_rules import DurationRule, FaultRules
+from ascend_agent.model.ids import Millis
+from ascend_agent.model.isolation import CodeHistory, Upgrade, UpgradeKind
+from ascend_agent.model.notices import NoticeKind
+
+ORPHAN_MS: Final = 600_000
+"""So long after its recovery, an upgrade ends whose rule is not there: it may yet be read."""
+
+_NOTHING: Final = CodeHistory()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleNotice:
+    """An upgrade that began (UPGRADED) or ended (RELEASED) at ``at_ms``."""
+
+    kind: NoticeKind
+    upgrade: Upgrade
+    at_ms: Millis
+
+
+@dataclass(slots=True, kw_only=True)
+class Draft:
+    """What is remembered of one NPU, in the making. ``notices`` are in the order of their time."""
+
+    rules: FaultRules
+    upgrades: dict[Key, Upgrade]
+    codes: dict[FaultCode, CodeHistory]
+    machines: dict[FaultCode, duration.Machine]
+    notices: list[RuleNotice]
+
+    def duration_rule(self, code: FaultCode) -> DurationRule | None:
+        """Return the duration rule of *code*; one that vanished still ends what it began."""
+        if rule := self.rules.duration.get(code):
+            return rule
+        if upgrade := self.upgrades.get((code, UpgradeKind.DURATION)):
+            return DurationRule(
+                fault_timeout_ms=ORPHAN_MS, recover_timeout_ms=ORPHAN_MS, level=upgrade.level
+            )
+        return None
+
+    # --- what is heard of a code ------------------------------------------------------------
+
+    def raise_code(self, code: FaultCode, at: Millis) -> None:
+        """Take in that *code* stands from *at* on; one that stands already says nothing new."""
+        record = self.codes.get(code, _NOTHING)
+        if record.stands_since_ms is not None:
+            return
+        self.codes[code] = replace(record, stands_since_ms=at)
+        if self.duration_rule(code):
+            self.machines[code] = duration.raised(self.machines.get(code, duration.IDLE), at)
+        else:
+            self._count(code, at, now=at)
+
+    def clear_code(self, code: FaultCode, at: Millis) -> None:
+        """Take in that *code* is gone since *at*; that of one that was not there is no news."""
+        record = self.codes.get(code, _NOTHING)
+        machine = self.machines.get(code, duration.IDLE)
+        if machine.timed_out:
+            self.machines[code] = duration.cleared(machine, at)
+        else:
+            self.machines.pop(code, None)
+            # With a duration rule too: what was counted before the code had one must end as well.
+            record = frequency.calmed(record, at)
+        self.codes[code] = replace(record, stands_since_ms=None)
+        self.tidy(code)
+
+    def note_once(self, code: FaultCode, at: Millis) -> None:
+        """Take in a one-off notice: an occurrence that is over at once, of no duration (D35)."""
+        if self.duration_rule(code):
+            return
+        stands = self.codes.get(code, _NOTHING).stands_since_ms is not None
+        self._count(code, at, now=at)
+        if not stands:
+            self.clear_code(code, at)
+
+    def forget_occurrences(self, code: FaultCode) -> None:
+        """Begin anew to count *code*."""
+        if record := self.codes.get(code):
+            self.codes[code] = replace(record, occurrences=())
+            self.tidy(code)
+
+    # --- what time does ---------------------------------------------------------------------
+
+    def due_at(self, code: FaultCode) -> Millis | None:
+        """Return when time changes what is remembered of *code*, None if it does not."""
+        dues = (self._turn_at(code), self._forgive_at(code))
+        return min((at for at in dues if at is not None), default=None)
+
+    def advance(self, code: FaultCode, now: Millis) -> None:
+        """Do what is due for *code* until *now*, each thing at its own moment.
+
+        At the same moment an occurrence comes before a release, which it prevents.
+        """
+        while (due_at := self.due_at(code)) is not None and due_at <= now:
+            if due_at == self._turn_at(code):
+                self._turn(code, due_at)
+            else:
+                self.lift((code, UpgradeKind.FREQUENCY), due_at)
+        if (rule := self.rules.frequency.get(code)) and (record := self.codes.get(code)):
+            self.codes[code] = frequency.within(record, rule, now)
+        self.tidy(code)
+
+    def wake_at(self) -> Millis | None:
+        """Return when time changes anything, None if it does not."""
+        dues = [self.due_at(code) for code in self.codes.keys() | self.machines.keys()]
+        dues.append(self.autofill_due_at())
+        return min((at for at in dues if at is not None), default=None)
+
+    def autofill_due_at(self) -> Millis | None:
+        """Return when an isolation without a reason ends, None if there is none that does."""
+        upgrade = self.upgrades.get((None, UpgradeKind.AUTOFILL))
+        window = autofill_release_ms(self.rules) if upgrade else None
+        if upgrade is None or window is None:
+            return None
+        return Millis(upgrade.at_ms + window + 1)
+
+    # --- upgrades ---------------------------------------------------------------------------
+
+    def lift(self, which: Key, now: Millis) -> None:
+        """End an upgrade, and say so."""
+        if upgrade := self.upgrades.pop(which, None):
+            self.notices.append(RuleNotice(kind=NoticeKind.RELEASED, upgrade=upgrade, at_ms=now))
+
+    def judge(self, code: FaultCode, now: Millis) -> None:
+        """Let the frequency rule of *code* fire if it occurred too often.
+
+        While it is upgraded already, occurrences move the time and do not add up.
+        """
+        rule = self.rules.frequency.get(code)
+        record = self.codes.get(code, _NOTHING)
+        fault_at = record.last_fault_ms
+        if rule is None or fault_at is None:
+            return
+        record = frequency.within(record, rule, now)
+        upgraded = (code, UpgradeKind.FREQUENCY) in self.upgrades
+        if frequency.fires(record, rule) or (upgraded and record.occurrences):
+            self._put(code, rule.level, UpgradeKind.FREQUENCY, fault_at)
+            record = replace(record, occurrences=())
+        self.codes[code] = record
+
+    def _count(self, code: FaultCode, at: Millis, now: Millis) -> None:
+        if code in self.rules.frequency:
+            self.codes[code] = frequency.counted(self.codes.get(code, _NOTHING), at)
+            self.judge(code, now)
+        elif (code, UpgradeKind.FREQUENCY) in self.upgrades:
+            record = self.codes.get(code, _NOTHING)
+            self.codes[code] = replace(record, last_fault_ms=at, last_recover_ms=None)
+
+    def _turn(self, code: FaultCode, due_at: Millis) -> None:
+        alarm = Millis(due_at - 1)
+        machine = self.machines[code]
+        rule = self.duration_rule(code)
+        if rule is None or machine.timed_out:
+            del self.machines[code]
+            self.lift((code, UpgradeKind.DURATION), due_at)
+            self.codes[code] = frequency.calmed(self.codes.get(code, _NOTHING), alarm)
+        else:
+            self.machines[code] = duration.turned(machine)
+            self._put(code, rule.level, UpgradeKind.DURATION, alarm)
+            self._count(code, alarm, now=due_at)
+
+    def _turn_at(self, code: FaultCode) -> Millis | None:
+        machine = self.machines.get(code)
+        rule = self.duration_rule(code) if machine else None
+        if machine is None or rule is None:
+            return None
+        alarm = duration.alarm(machine, rule)
+        return None if alarm is None else Millis(alarm + 1)
+
+    def _forgive_at(self, code: FaultCode) -> Millis | None:
+        upgrade = self.upgrades.get((code, UpgradeKind.FREQUENCY))
+        record = self.codes.get(code)
+        if upgrade is None or record is None:
+            return None
+        if rule := self.rules.frequency.get(code):
+            return frequency.forgiven_at(record, rule.release_ms)
+        return frequency.forgiven_at(record, None if upgrade.level is MANUAL else ORPHAN_MS)
+
+    def _put(self, code: FaultCode, level: FaultLevel, kind: UpgradeKind, at: Millis) -> None:
+        new = Upgrade(code=code, level=level, kind=kind, at_ms=at)
+        if key(new) not in self.upgrades:
+            self.notices.append(RuleNotice(kind=NoticeKind.UPGRADED, upgrade=new, at_ms=at))
+        self.upgrades[key(new)] = new
+
+    def tidy(self, code: FaultCode) -> None:
+        """Forget *code* if nothing follows any more from what is remembered of it."""
+        record = self.codes.get(code)
+        if record is None or record.occurrences or record.stands_since_ms is not None:
+            return
+        if (code, UpgradeKind.FREQUENCY) not in self.upgrades:
+            del self.codes[code]

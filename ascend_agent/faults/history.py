@@ -1,0 +1,195 @@
+"""What is remembered of one NPU's faults beyond the moment, and what follows from it (faults 3).
+
+Decides how events, time and operators change the history of one NPU. Whether a code stands is the
+fold's to say; it tells each change here once, in the order of arrival:
+
+- ``hear`` for every code that began to stand, is gone, or was noticed once;
+- ``confirm`` whenever the driver's codes were read, with every code that stands since;
+- ``advance`` at ``History.wake_at``, which is exact: a limit of 20 s ends at 20.001 s;
+- ``place``, ``release``, and ``restore`` and ``follow_rules`` of the modules of these names.
+
+What is remembered is bounded whatever happens: of each code that has a rule fewer occurrences than
+the rule asks for (at most 99), one moment of its duration, and at most two upgrades. Codes without
+a rule leave no trace. The cost of a call does not grow with what came before.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, assert_never
+
+from ascend_agent.faults.draft import Draft, RuleNotice
+from ascend_agent.faults.duration import Machine
+from ascend_agent.faults.upgrades import Contribution, contribution, key, lifted_by_people, ordered
+from ascend_agent.model.fault import Assertion, FaultCode, Plane
+from ascend_agent.model.fault_rules import FaultRules
+from ascend_agent.model.ids import DieId, Millis, PhyId
+from ascend_agent.model.isolation import Isolation, NpuIsolation, Upgrade, UpgradeKind
+
+_AUTOFILL: Final = (None, UpgradeKind.AUTOFILL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """One NPU's history.
+
+    ``kept`` is what outlives a restart, the same object while that is unchanged. ``machines`` has
+    the codes whose duration is being watched. ``confirmed`` is False from a restore until the
+    driver was read: nobody knows what went on meanwhile, so no limit ends. ``wake_at`` is when
+    ``advance`` has something to do, None if time alone changes nothing.
+    """
+
+    kept: NpuIsolation = field(default_factory=NpuIsolation)
+    machines: Mapping[FaultCode, Machine] = field(default_factory=dict)
+    confirmed: bool = True
+    wake_at: Millis | None = None
+
+    @property
+    def upgrades(self) -> tuple[Upgrade, ...]:
+        """Return why the NPU stands under a higher level than its codes, ascending by code."""
+        return self.kept.upgrades
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """A history after a change, and the upgrades that began or ended by it, in order of time."""
+
+    history: History
+    notices: tuple[RuleNotice, ...] = ()
+
+
+def hear(
+    history: History, rules: FaultRules, *, code: FaultCode, assertion: Assertion, at: Millis
+) -> Moved:
+    """Return *history* after *code* began to stand, is gone, or was noticed once, at *at*.
+
+    A code that stands already does not occur again. ``at`` of a recovery is the driver's event,
+    or, if the driver went on to list the code, the first reading that does not.
+    """
+    known = code in history.kept.codes or code in history.machines
+    if not (known or code in rules.frequency or code in rules.duration):
+        return Moved(history=history)
+    draft = begin(history, rules)
+    if history.wake_at is not None and history.wake_at <= at:
+        _advance(draft, at)
+    match assertion:
+        case Assertion.OCCURRED:
+            draft.raise_code(code, at)
+        case Assertion.RECOVERED:
+            draft.clear_code(code, at)
+        case Assertion.ONE_OFF:
+            draft.note_once(code, at)
+        case _:
+            assert_never(assertion)
+    return finish(draft, history, confirmed=history.confirmed)
+
+
+def advance(history: History, rules: FaultRules, now: Millis) -> Moved:
+    """Return *history* after everything that was due until *now*."""
+    if history.wake_at is None or now < history.wake_at:
+        return Moved(history=history)
+    draft = begin(history, rules)
+    _advance(draft, now)
+    return finish(draft, history, confirmed=True)
+
+
+def confirm(
+    history: History, rules: FaultRules, *, standing: Collection[FaultCode], now: Millis
+) -> Moved:
+    """Return *history* after the driver was read; *standing* is every code that stands since.
+
+    What a restored history takes for standing and is not ends now. One that was confirmed before
+    has heard of everything, and stays as it is.
+    """
+    if history.confirmed:
+        return Moved(history=history)
+    draft = begin(history, rules)
+    for code, record in history.kept.codes.items():
+        if record.stands_since_ms is not None and code not in standing:
+            draft.clear_code(code, now)
+    _advance(draft, now)
+    return finish(draft, history, confirmed=True)
+
+
+def release(history: History, rules: FaultRules, now: Millis) -> Moved:
+    """Return *history* after an operator released the NPU: manual separations end, others stay."""
+    lifted = [upgrade for upgrade in history.upgrades if lifted_by_people(upgrade)]
+    draft = begin(history, rules)
+    for upgrade in lifted:
+        draft.lift(key(upgrade), now)
+        if upgrade.code is not None:
+            draft.forget_occurrences(upgrade.code)
+    return finish(draft, history, confirmed=history.confirmed)
+
+
+def place(history: History, die: DieId | None) -> History:
+    """Return *history* after its NPU was found to be *die*: a replaced card inherits nothing."""
+    if die is None or die == history.kept.die:
+        return history
+    if history.kept.die is None:
+        return replace(history, kept=replace(history.kept, die=die))
+    return History(kept=NpuIsolation(die=die))
+
+
+def contributions(
+    history: History, plane_of: Callable[[FaultCode], Plane]
+) -> tuple[Contribution, ...]:
+    """Return what each upgrade adds to the NPU's planes, in the order of the upgrades."""
+    return tuple([contribution(upgrade, plane_of) for upgrade in history.upgrades])
+
+
+def isolation_of(
+    histories: Mapping[PhyId, History],
+    *,
+    before: Isolation,
+    absent: Mapping[PhyId, NpuIsolation] | None = None,
+) -> Isolation:
+    """Return what is remembered of all NPUs; *before* itself if that is the same.
+
+    *absent* has what was restored of NPUs that have not shown up yet, so that it is not lost.
+    """
+    npus = dict(absent or {})
+    for phy, history in histories.items():
+        if history.kept.upgrades or history.kept.codes:
+            npus[phy] = history.kept
+        else:
+            npus.pop(phy, None)
+    unchanged = npus.keys() == before.npus.keys() and all(
+        kept is before.npus[phy] for phy, kept in npus.items()
+    )
+    return before if unchanged else Isolation(npus=npus)
+
+
+def begin(history: History, rules: FaultRules) -> Draft:
+    """Return a draft of *history*, for the modules that change it."""
+    return Draft(
+        rules=rules,
+        upgrades={key(upgrade): upgrade for upgrade in history.upgrades},
+        codes=dict(history.kept.codes),
+        machines=dict(history.machines),
+        notices=[],
+    )
+
+
+def finish(draft: Draft, before: History, *, confirmed: bool) -> Moved:
+    """Return the history that *draft* became, with the objects of *before* where equal."""
+    kept = NpuIsolation(
+        upgrades=ordered(draft.upgrades.values()), codes=draft.codes, die=before.kept.die
+    )
+    if kept == before.kept:
+        kept = before.kept
+    history = History(
+        kept=kept,
+        machines=draft.machines,
+        confirmed=confirmed,
+        wake_at=draft.wake_at() if confirmed else None,
+    )
+    notices = tuple(sorted(draft.notices, key=lambda notice: notice.at_ms))
+    return Moved(history=before if history == before else history, notices=notices)
+
+
+def _advance(draft: Draft, now: Millis) -> None:
+    for code in draft.codes.keys() | draft.machines.keys():
+        draft.advance(code, now)
+    due_at = draft.autofill_due_at()
+    if due_at is not None and due_at <= now:
+        draft.lift(_AUTOFILL, due_at)
