@@ -40,6 +40,7 @@ from ascend_agent.flows.held_npus import HeldNpus
 from ascend_agent.flows.hold_instance import HoldInstance
 from ascend_agent.flows.log_changes import LogChanges
 from ascend_agent.flows.offers import ResourceOffers
+from ascend_agent.flows.post_events import PostEvents
 from ascend_agent.flows.read_health import ReadHealth, ReadPeriods
 from ascend_agent.flows.read_usage import ReadUsage
 from ascend_agent.flows.refresh_devices import RefreshDevices, RefreshPeriods
@@ -69,6 +70,7 @@ from ascend_agent.interfaces import (
 from ascend_agent.kubelet.endpoint import KubeletEndpoint
 from ascend_agent.kubelet.podresources import KubeletPodResources
 from ascend_agent.model.chip import ChipSpec
+from ascend_agent.model.cluster import ConfigMapKey
 from ascend_agent.model.ids import NodeName
 from ascend_agent.model.npu import Npu
 from ascend_agent.runtime.backoff import Backoff
@@ -391,6 +393,9 @@ class Agent:
             return tasks
         connect = ConnectCluster(connection=cluster, bus=bus)
         tasks.append(TaskSpec(name="connect-cluster", backoff=_ENDLESS, run=connect.run))
+        if self._settings.kubernetes_events:
+            post = PostEvents(poster=cluster, bus=bus, clock=self._clock)
+            tasks.append(TaskSpec(name="post-events", backoff=_ENDLESS, run=post.run))
         if self._settings.node_labels:
             update = UpdateAnnotations(
                 dialect=self._dialect, specs=_SPECS, editor=cluster, bus=bus, clock=self._clock
@@ -448,7 +453,15 @@ def _connection(settings: Settings, node: NodeName, clock: Clock) -> "ClusterCon
         service_account_dir=settings.service_account_dir,
         relax_tls=settings.relax_tls,
         now=clock.now,
+        fault_config_map=_config_map(settings),
     )
+
+
+def _config_map(settings: Settings) -> ConfigMapKey | None:
+    if settings.fault_config_map is None:
+        return None
+    namespace, _, name = settings.fault_config_map.partition("/")
+    return ConfigMapKey(namespace=namespace, name=name)
 
 
 def _spec_of(npu: Npu) -> ChipSpec:

@@ -70,7 +70,7 @@ class Bus:
     directory: Latest[PluginDirectory]
     """watch-sockets → serve-resource, hold-instance, probes"""
     instance: Latest[InstanceState]
-    """hold-instance → serve-resource, update-annotations, feed-metrics, probes"""
+    """hold-instance → serve-resource, update-annotations, post-events, feed-metrics, probes"""
     serving: Mapping[ResourceName, Latest[ServingState]]
     """serve-resource, one writer a resource → hold-instance, serve-http, feed-metrics, probes"""
     reregister: Latest[int]
@@ -80,7 +80,7 @@ class Bus:
     served: Topic[AllocateServed]
     """allocate → feed-metrics, follow-allocations"""
     own_node: Latest[NodeObject]
-    """follow-cluster → update-annotations, feed-metrics, probes"""
+    """follow-cluster → update-annotations, post-events, feed-metrics, probes"""
     pods: Latest[Pods]
     """follow-cluster → allocate, follow-allocations, feed-metrics, probes"""
     api: Latest[ApiState]

@@ -1,0 +1,69 @@
+"""What an Event says: MindCluster's sentence, which people grep for, and then what to do.
+
+Unlike there the level is the one with everything counted, and the time is when it happened, in UTC.
+"""
+
+from datetime import UTC, datetime
+from typing import Final
+
+from ascend_agent.faults.event_records import ConfigNotice, EventReason, Happening, key_of
+from ascend_agent.model.catalog import Catalog
+from ascend_agent.model.ids import Millis
+from ascend_agent.model.notices import HealthNotice, NoticeKind
+
+WARNINGS: Final = frozenset({EventReason.OCCUR, EventReason.UPGRADE, EventReason.CONFIG_REFUSED})
+"""Reasons whose Events are of type Warning."""
+
+_MS: Final = 1000
+_RULES_KEPT: Final = "the rules before it stay in force; correct it"
+
+
+def action_of(happening: Happening) -> str:
+    """Return ``action`` of the Event: the level where there is one."""
+    if isinstance(happening, HealthNotice) and happening.kind is not NoticeKind.RELEASED:
+        return happening.level.value
+    return key_of(happening).reason.value
+
+
+def message_of(happening: Happening, *, node: str, catalog: Catalog) -> str:
+    """Return ``message`` of the Event; it may be longer than the API allows."""
+    if isinstance(happening, ConfigNotice):
+        return _config_message(happening, node)
+    kind, reason = happening.kind, key_of(happening).reason
+    code = "none" if happening.code is None else catalog.text_of(happening.code)
+    facts = {
+        "nodeName": node,
+        **({} if happening.upgrade else {"assertion": reason.value}),
+        **_place(happening),
+        "faultCodes": code,
+        "faultLevelName": happening.level.value,
+        **({"upgradeType": happening.upgrade.value} if happening.upgrade else {}),
+        _TIME_NAMES.get(kind, "alarmRaisedTime"): _moment(happening.at_ms),
+    }
+    said = ", ".join(f"{name}:{value}" for name, value in facts.items())
+    return f"{_SUBJECTS.get(kind, 'device fault')}, {said}; NPU {happening.npu.phy}"
+
+
+def _config_message(notice: ConfigNotice, node: str) -> str:
+    if not notice.refused:
+        return f"fault rules in order again, nodeName:{node}, source:{notice.source}"
+    return f"fault rules refused, nodeName:{node}; {_RULES_KEPT}: {'; '.join(notice.refused)}"
+
+
+def _place(notice: HealthNotice) -> dict[str, int]:
+    """Return where the NPU is, as its driver's tools call it."""
+    address = notice.npu.address or notice.npu.identity.address
+    if address.card is None or address.slot is None:
+        return {"logicID": address.logic}
+    return {"cardID": address.card, "deviceID": address.slot}
+
+
+def _moment(at_ms: Millis) -> str:
+    return datetime.fromtimestamp(at_ms // _MS, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+_SUBJECTS: Final = {
+    NoticeKind.UPGRADED: "device fault level raised",
+    NoticeKind.RELEASED: "device fault level lowered",
+}
+_TIME_NAMES: Final = {NoticeKind.UPGRADED: "raisedTime", NoticeKind.RELEASED: "releasedTime"}
