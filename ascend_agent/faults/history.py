@@ -49,6 +49,10 @@ class History:
         return self.kept.upgrades
 
 
+EMPTY: Final = History()
+"""Of an NPU of which nothing is remembered."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moved:
     """A history after a change, and the upgrades that began or ended by it, in order of time."""
