@@ -32,6 +32,7 @@ from ascend_agent.model.fault import DriverFault
 from ascend_agent.model.health import HealthAnswer, NpuView
 from ascend_agent.model.ids import NumaNode, PluginDeviceId, PodUid, ResourceName
 from ascend_agent.model.kubelet import Offer, PluginDirectory, SocketIdentity
+from ascend_agent.model.nics import NicLook
 from ascend_agent.model.npu import (
     Enumeration,
     LaneId,
@@ -184,6 +185,25 @@ class TrafficReader(Protocol):
         """
 
 
+class StateFile(Protocol):
+    """The one file in which something of this agent outlives a restart."""
+
+    async def read(self) -> str | None:
+        """Return what is in it, None where there is none.
+
+        Raises:
+            DamagedFileError: what is there can't be such a file.
+            HostError: it can't be read now.
+
+        """
+
+    async def write(self, text: str) -> None:
+        """Replace it as a whole; raises HostError, and then the old one still stands."""
+
+    async def set_aside(self) -> str:
+        """Give what is there another name and return it; raises HostError."""
+
+
 class SmallFile(Protocol):
     """A file that others write, read whole."""
 
@@ -194,6 +214,16 @@ class SmallFile(Protocol):
             HostError: it can't be read.
 
         """
+
+
+class NicWatcher(Protocol):
+    """Looks at the host's network cards, and again whenever one of them may have changed."""
+
+    def looks(self) -> AsyncIterator[NicLook]:
+        """Yield how they are now, then after each change; the first look is never kept back."""
+
+    async def pci_paths(self, buses: Sequence[str]) -> Mapping[str, str]:
+        """Return where the PCI devices of these addresses lie, as ``Nic.path``; absent: unknown."""
 
 
 class NumaReader(Protocol):

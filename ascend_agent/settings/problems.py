@@ -32,6 +32,7 @@ _TEXTS = {
     "path_type": "is no path; give one",
     "string_type": "is no text; give some",
     "tuple_type": "is no list; write one",
+    "model_type": "is no object; write one in braces",
 }
 _FOLLOWS_ANOTHER = "default_factory_not_called"  # the setting it derives from is wrong itself
 
