@@ -11,6 +11,7 @@ AgentError
 │                                    ForbiddenError: UnauthenticatedError · NotFoundError ·
 │                                    ExpiredError · RejectedError
 ├── HostError                        a file, lock or port of the host can't be used
+│                                    DamagedFileError
 └── AllocationError                  raised in flows/allocate alone; becomes a gRPC status
 
 A type says what the catcher does: retry, treat as absent, turn into a fault, give up.
@@ -162,6 +163,10 @@ class RejectedError(ClusterError):
 
 class HostError(AgentError):
     """The host won't let us use a file, a lock or a port; the text names it and the remedy."""
+
+
+class DamagedFileError(HostError):
+    """A file of ours is there and is of no use; the text says what is wrong with it."""
 
 
 class AllocationError(AgentError):

@@ -5,21 +5,18 @@ Container runtimes read every ``.json`` and ``.yaml`` file of the directory when
 they may never see half a file, nor a temporary one.
 """
 
-import contextlib
 import json
-import os
 import stat
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from ascend_agent.errors import HostError
 from ascend_agent.host.access import explain_refusal
+from ascend_agent.host.atomic import remove_leftovers, replace_file
 from ascend_agent.runtime.threads import Threads
 
 _NAME = "ascend-agent.json"
 _MODE = 0o644
-_TEMPORARY = f".{_NAME}."
 
 
 class CdiFile:
@@ -58,11 +55,10 @@ class CdiFile:
 
     def _write(self, content: bytes) -> bool:
         self._directory.mkdir(mode=0o755, parents=True, exist_ok=True)
-        for stale in self._directory.glob(f"{_TEMPORARY}*"):
-            stale.unlink()
+        remove_leftovers(self._path)
         if self._says(content):
             return False
-        self._replace(content)
+        replace_file(self._path, content, mode=_MODE)
         return True
 
     def _says(self, content: bytes) -> bool:
@@ -73,28 +69,3 @@ class CdiFile:
             return plain and self._path.read_bytes() == content
         except OSError:
             return False  # absent or unreadable: to be replaced
-
-    def _replace(self, content: bytes) -> None:
-        descriptor, name = tempfile.mkstemp(prefix=_TEMPORARY, suffix=".tmp", dir=self._directory)
-        temporary = Path(name)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
-                os.fchmod(descriptor, _MODE)
-                file.flush()
-                os.fsync(descriptor)
-            temporary.rename(self._path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                temporary.unlink()
-            raise
-        self._sync_directory()
-
-    def _sync_directory(self) -> None:
-        """Make the new name outlast a power cut; on a file system that can't, it need not."""
-        descriptor = os.open(self._directory, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            with contextlib.suppress(OSError):
-                os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

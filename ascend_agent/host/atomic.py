@@ -1,0 +1,53 @@
+"""Replaces a file as a whole or not at all: whoever reads it never sees half of one.
+
+What is written, where, and how often is the caller's; all of it blocks.
+"""
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+
+
+def replace_file(path: Path, content: bytes, *, mode: int) -> None:
+    """Have *path* hold *content*, also after a power cut; a link there is replaced, not followed.
+
+    Raises:
+        OSError: it can't be done; the old file, if any, still stands.
+
+    """
+    prefix = _prefix(path)
+    descriptor, name = tempfile.mkstemp(prefix=prefix, suffix=".tmp", dir=path.parent)
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            os.fchmod(descriptor, mode)
+            file.flush()
+            os.fsync(descriptor)
+        temporary.rename(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+    _sync_directory(path.parent)
+
+
+def remove_leftovers(path: Path) -> None:
+    """Remove what a crash in the middle of a replacement of *path* left; raises OSError."""
+    for stale in path.parent.glob(f"{_prefix(path)}*"):
+        stale.unlink()
+
+
+def _prefix(path: Path) -> str:
+    return f".{path.name}."
+
+
+def _sync_directory(directory: Path) -> None:
+    """Make the new name outlast a power cut; on a file system that can't, it need not."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with contextlib.suppress(OSError):
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

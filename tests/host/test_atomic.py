@@ -1,0 +1,38 @@
+"""A file is replaced as a whole, or stays as it was."""
+
+from pathlib import Path
+
+import pytest
+
+from ascend_agent.host.atomic import remove_leftovers, replace_file
+
+
+def test_a_file_is_replaced_with_its_mode_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_bytes(b"old and longer")
+
+    replace_file(path, b"new", mode=0o640)
+
+    assert path.read_bytes() == b"new"
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_can_not_be_replaced_stays_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
+    """A directory of that name: the last step fails, after the new content was written."""
+    path = tmp_path / "x.json"
+    path.mkdir()
+
+    with pytest.raises(OSError, match=r"x\.json"):
+        replace_file(path, b"new", mode=0o600)
+
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_leftovers_are_those_of_this_file_alone(tmp_path: Path) -> None:
+    for name in (".x.json.1.tmp", ".y.json.1.tmp", "x.json"):
+        (tmp_path / name).write_text("")
+
+    remove_leftovers(tmp_path / "x.json")
+
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".y.json.1.tmp", "x.json"]
