@@ -93,6 +93,18 @@ def parse_device_name(text: str, *, word: str, shares: int) -> DeviceName | None
     return DeviceName(word, PhyId(numbers[0]), numbers[1])
 
 
+def parse_device_number(text: str) -> PhyId | None:
+    """Return the physical id in which *text*, a device's name in any spelling, ends, or None.
+
+    ``Ascend910-4``, ``npu-4``, a name of the operator's own choice: the number behind the last
+    ``-`` is the NPU's, of a vNPU (``Ascend910-2c-100-4``) that of the NPU it is cut from.
+    """
+    _, dash, number = text.rpartition("-")
+    if not dash or len(text) > _LONGEST_NAME or not (number.isascii() and number.isdigit()):
+        return None
+    return PhyId(int(number))
+
+
 def parse_device_word(resource: ResourceName) -> str:
     """Return the device word of a resource: ``Ascend910`` for ``huawei.com/Ascend910``."""
     return resource.rpartition("/")[2]

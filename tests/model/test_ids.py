@@ -9,6 +9,7 @@ from ascend_agent.model.ids import (
     format_device_name,
     format_device_names,
     parse_device_name,
+    parse_device_number,
     parse_device_word,
 )
 
@@ -95,3 +96,23 @@ def test_what_is_no_name_of_the_resource_is_not_parsed(text: str, shares: int) -
 )
 def test_the_word_is_what_follows_the_domain(resource: str, word: str) -> None:
     assert parse_device_word(ResourceName(resource)) == word
+
+
+@pytest.mark.parametrize(
+    ("text", "phy"),
+    [
+        ("Ascend910-4", 4),
+        ("npu-15", 15),
+        ("my-own-prefix-0", 0),
+        ("Ascend910-2c-100-3", 3),
+        ("x-007", 7),
+    ],
+)
+def test_a_name_in_any_spelling_ends_in_its_npu(text: str, phy: int) -> None:
+    """Faults D36: names with a prefix of the operator's own were not recognised."""
+    assert parse_device_number(text) == phy
+
+
+@pytest.mark.parametrize("text", ["", "4", "npu", "npu-", "npu-x", "npu-\u0664", "n-" + "1" * 60])
+def test_a_text_without_a_number_names_no_npu(text: str) -> None:
+    assert parse_device_number(text) is None
