@@ -62,6 +62,17 @@ class FaultRules:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FaultFiles:
+    """The files with fault rules as found in a directory, by name; one that is absent is absent.
+
+    ``troubles``: those that may be there and can't be read, with reason and remedy.
+    """
+
+    texts: Mapping[str, str] = field(default_factory=dict)
+    troubles: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FaultConfigState:
     """The rules in force; ``refused`` says what was offered since and can't be used, and why.
 

@@ -1,43 +1,60 @@
-import re
-
 import pytest
 
-from ascend_agent.faults.codes import LEVELS
-from ascend_agent.model.fault import FaultLevel
-
-COUNTS = {
-    FaultLevel.NOT_HANDLE: 132,
-    FaultLevel.SUB_HEALTH: 13,
-    FaultLevel.RESTART_REQUEST: 33,
-    FaultLevel.RESTART_BUSINESS: 25,
-    FaultLevel.FREE_RESTART_NPU: 23,
-    FaultLevel.RESTART_NPU: 162,
-    FaultLevel.PRE_SEPARATE_NPU: 200,
-    FaultLevel.SEPARATE_NPU: 215,
-}
+from ascend_agent.faults.codes import parse_code, parse_switch_text
 
 
-def test_every_level_has_all_of_its_codes() -> None:
-    assert {level: len(text.split()) for level, text in LEVELS.items()} == COUNTS
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("80E18005", 0x80E18005),
+        ("80e18005", 0x80E18005),
+        ("020001002", 0x20001002),  # a leading zero makes no other code (D30)
+        ("20001002", 0x20001002),
+        ("200001002", 0x200001002),  # wider than the driver's field
+        ("7FFFFFFFFFFFFFFF", 0x7FFFFFFFFFFFFFFF),
+    ],
+)
+def test_a_code_is_read_as_a_number(text: str, code: int) -> None:
+    assert parse_code(text) == code
 
 
-@pytest.mark.parametrize("level", COUNTS)
-def test_the_codes_of_a_level_are_hex_ascending_and_named_once(level: FaultLevel) -> None:
-    codes = LEVELS[level].split()
-    numbers = [int(code, 16) for code in codes]
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "0",
+        "00000000",
+        "0x80E18005",
+        " 80E18005",
+        "-1",
+        "8_0",
+        "xyz",
+        "8000000000000000",
+        "1" * 17,
+    ],
+)
+def test_what_is_no_code_is_none(text: str) -> None:
+    """Python's own reading of numbers would take some of these."""
+    assert parse_code(text) is None
 
-    assert all(re.fullmatch(r"[0-9A-F]{8,9}", code) for code in codes)
-    assert numbers == sorted(set(numbers))
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ("[0x08520003,na,L2,na]", "[0x08520003,na,L2,na]"),
+        ("[0x00F10509, 132333,npu,na]", "[0x00f10509,132333,npu,na]"),
+        ("[0x8520003,na,cpu,na]", "[0x08520003,na,cpu,na]"),
+        ("[what,ever,it,is]", "[what,ever,it,is]"),
+    ],
+)
+def test_a_switch_fault_is_written_as_the_agent_writes_it(given: str, text: str) -> None:
+    """Levels are looked up by this text, so the case of a digit must not decide."""
+    assert parse_switch_text(given) == text
 
 
-def test_one_code_alone_stands_under_two_levels() -> None:
-    """A slip of the pen in the table would show here."""
-    seen: dict[int, list[str]] = {}
-    for level, text in LEVELS.items():
-        for code in text.split():
-            seen.setdefault(int(code, 16), []).append(level.value)
-
-    twice = {f"{code:08X}": levels for code, levels in seen.items() if len(levels) > 1}
-
-    assert twice == {"A2301001": ["RestartBusiness", "SeparateNPU"]}
-    assert len(seen) == 802
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "0x08520003,na,L2,na", "[0x08520003,na,L2]", "[a,b,c,d,e]", f"[{'a' * 43},b,c,d]"],
+)
+def test_what_is_no_switch_fault_is_none(text: str) -> None:
+    assert parse_switch_text(text) is None

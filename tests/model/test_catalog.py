@@ -1,16 +1,31 @@
 import pytest
 
 from ascend_agent.model.catalog import Catalog
-from ascend_agent.model.fault import FaultCode, FaultLevel, Severity
+from ascend_agent.model.fault import FaultCode, FaultLevel, Plane, Severity
 
-KNOWN = FaultCode(0x80E01801)
-NINE_DIGITS = FaultCode(0x20001002)
-CATALOG = Catalog(levels={KNOWN: FaultLevel.RESTART_BUSINESS}, spellings={NINE_DIGITS: "020001002"})
+CHIP, LINK, UNKNOWN = FaultCode(0x80E18005), FaultCode(0x81078603), FaultCode(0x1234)
+CATALOG = Catalog(
+    levels={CHIP: FaultLevel.RESTART_NPU},
+    network_levels={LINK: FaultLevel.SUB_HEALTH},
+    spellings={FaultCode(0x20001002): "020001002"},
+)
 
 
-@pytest.mark.parametrize("severity", [None, *Severity])
-def test_a_known_code_has_its_level_whatever_the_event_says(severity: Severity | None) -> None:
-    assert CATALOG.level_of(KNOWN, severity) is FaultLevel.RESTART_BUSINESS
+def test_both_halves_of_the_table_are_known() -> None:
+    assert CATALOG.knows(CHIP)
+    assert CATALOG.knows(LINK)
+    assert not CATALOG.knows(UNKNOWN)
+
+
+def test_the_half_that_names_a_code_is_its_plane() -> None:
+    planes = [CATALOG.plane_of(code) for code in (CHIP, LINK, UNKNOWN)]
+
+    assert planes == [Plane.CHIP, Plane.NETWORK, Plane.CHIP]
+
+
+def test_a_known_code_has_its_level_whatever_the_severity() -> None:
+    assert {CATALOG.level_of(CHIP, each) for each in (*Severity, None)} == {FaultLevel.RESTART_NPU}
+    assert {CATALOG.level_of(LINK, each) for each in (*Severity, None)} == {FaultLevel.SUB_HEALTH}
 
 
 @pytest.mark.parametrize(
@@ -23,13 +38,14 @@ def test_a_known_code_has_its_level_whatever_the_event_says(severity: Severity |
         (None, FaultLevel.SEPARATE_NPU),
     ],
 )
-def test_an_unknown_code_is_judged_by_its_severity(
+def test_severity_decides_over_an_unknown_code(
     severity: Severity | None, level: FaultLevel
 ) -> None:
-    assert CATALOG.level_of(FaultCode(0x8ABCDEF0), severity) is level
+    """Not knowing the severity is taken for the worst."""
+    assert CATALOG.level_of(UNKNOWN, severity) is level
 
 
-def test_a_code_is_spelled_as_the_table_spells_it() -> None:
-    """Others compare codes as text, and a leading zero is part of it."""
-    assert CATALOG.text_of(NINE_DIGITS) == "020001002"
-    assert CATALOG.text_of(KNOWN) == "80E01801"
+def test_a_code_has_the_tables_spelling_or_the_usual_one() -> None:
+    assert CATALOG.text_of(FaultCode(0x20001002)) == "020001002"
+    assert CATALOG.text_of(FaultCode(0x20001003)) == "20001003"
+    assert CATALOG.text_of(UNKNOWN) == "00001234"

@@ -1,7 +1,7 @@
 """Writes the generated blocks of the documents, or says which of them are stale.
 
 ``python -m tools.docs`` writes; ``--check`` writes nothing and exits 1 where a document would
-change. The chart's schema is generated as a whole.
+change. The schemas of the chart's values and of the fault table are generated as a whole.
 """
 
 import argparse
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tools.chart import readme, schema
 from tools.chart.places import README, SCHEMA
-from tools.docs import channels, chips, doctor, messages, options
+from tools.docs import channels, chips, doctor, fault_table, messages, options
 from tools.docs.pages import DOCS, ROOT, block_names, fill
 
 SOURCES: Mapping[str, Callable[[], str]] = {
@@ -27,19 +27,23 @@ SOURCES: Mapping[str, Callable[[], str]] = {
     "scenario": options.scenario,
     "variables": options.variables,
 }
+WHOLE: Mapping[Path, Callable[[], str]] = {
+    SCHEMA: schema.render,
+    fault_table.SCHEMA: fault_table.render,
+}
 
 
 def rendered(path: Path) -> str:
     """Return the document as it should be."""
-    if path == SCHEMA:
-        return schema.render()
+    if path in WHOLE:
+        return WHOLE[path]()
     text = path.read_text()
     return fill(text, {name: SOURCES[name]() for name in block_names(text)})
 
 
 def stale() -> tuple[Path, ...]:
     """Return the documents whose generated blocks are not those of today."""
-    pages = (*sorted(DOCS.glob("*.md")), README, SCHEMA)
+    pages = (*sorted(DOCS.glob("*.md")), README, *WHOLE)
     return tuple(path for path in pages if not _is_fresh(path))
 
 
