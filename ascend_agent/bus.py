@@ -12,7 +12,12 @@ from ascend_agent.model.fault import FaultNotice
 from ascend_agent.model.fault_rules import FaultConfigState
 from ascend_agent.model.health import HealthReading, NodeView, ShareStates
 from ascend_agent.model.ids import PhyId, ResourceName
-from ascend_agent.model.isolation import Isolation, OperatorEdit, Restored
+from ascend_agent.model.isolation import (
+    Isolation,
+    OperatorEdit,
+    PublishedIsolation,
+    Restored,
+)
 from ascend_agent.model.kubelet import (
     AllocateServed,
     InstanceState,
@@ -45,7 +50,7 @@ class Bus:
     shares: Latest[ShareStates]
     """enable-shares → fold-health"""
     fault_config: Latest[FaultConfigState]
-    """follow-fault-config → fold-health, post-events, feed-metrics, probes"""
+    """follow-fault-config → fold-health, update-annotations, post-events, feed-metrics, probes"""
     hangs: Latest[Hangs]
     """detect-hangs → fold-health"""
     links: Latest[LinkStates]
@@ -55,9 +60,11 @@ class Bus:
     switches: Topic[SwitchNotice]
     """watch-switches → fold-health"""
     restored: Topic[Restored]
-    """keep-isolation → fold-health"""
-    operator: Topic[OperatorEdit]
+    """keep-isolation → fold-health, update-annotations"""
+    operator: Topic[OperatorEdit | Restored]
     """update-annotations → fold-health"""
+    published: Latest[PublishedIsolation]
+    """update-annotations → keep-isolation"""
     requeries: Topic[Requery]
     """fold-health → read-health"""
     notices: Topic[HealthNotice]
@@ -70,7 +77,8 @@ class Bus:
     directory: Latest[PluginDirectory]
     """watch-sockets → serve-resource, hold-instance, probes"""
     instance: Latest[InstanceState]
-    """hold-instance → serve-resource, update-annotations, post-events, feed-metrics, probes"""
+    """hold-instance → serve-resource, keep-isolation, update-annotations, post-events, feed-metrics,
+    probes"""
     serving: Mapping[ResourceName, Latest[ServingState]]
     """serve-resource, one writer a resource → hold-instance, serve-http, feed-metrics, probes"""
     reregister: Latest[int]
@@ -107,6 +115,7 @@ class Bus:
         self.switches = Topic("switches")
         self.restored = Topic("restored")
         self.operator = Topic("operator")
+        self.published = Latest("published")
         self.requeries = Topic("requeries")
         self.notices = Topic("notices")
         self.isolation = Latest("isolation")

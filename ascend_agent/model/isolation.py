@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from ascend_agent.model.fault import FaultCode, FaultLevel
-from ascend_agent.model.ids import DieId, Millis, PhyId
+from ascend_agent.model.ids import DieId, Millis, ObjectVersion, PhyId
 
 
 class UpgradeKind(Enum):
@@ -61,11 +61,45 @@ class Isolation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedIsolation:
+    """What an object of the API server was seen to say of isolation, all as it should be.
+
+    ``separated`` lists the NPUs that people may release by taking them off it, ``reasons`` has
+    every upgrade; both as the dialect spells them, empty where there is nothing to say. An object
+    of another ``uid`` was edited by nobody yet, and one older than ``version`` is a stale view.
+    """
+
+    uid: str
+    version: ObjectVersion
+    separated: str
+    reasons: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
-    """What an earlier agent on this node remembered; taken in silently, before the first list."""
+    """What an earlier agent on this node remembered; taken in silently, before the first list.
+
+    ``published`` is what the API server was last known to say, None if nothing. ``lost``: there
+    was nothing to be read here, so that what is published is all there is.
+    """
 
     isolation: Isolation
     source: str
+    published: PublishedIsolation | None = None
+    lost: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recalled:
+    """What a published object says beyond what was remembered.
+
+    ``released`` were taken off the list while no agent looked. ``isolation`` is newer than what
+    was remembered. ``passed_over`` says of each entry that can't be read which one, and why.
+    """
+
+    released: frozenset[PhyId]
+    isolation: Isolation
+    passed_over: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
