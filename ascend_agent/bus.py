@@ -77,8 +77,8 @@ class Bus:
     directory: Latest[PluginDirectory]
     """watch-sockets → serve-resource, hold-instance, probes"""
     instance: Latest[InstanceState]
-    """hold-instance → serve-resource, keep-isolation, update-annotations, post-events, feed-metrics,
-    probes"""
+    """hold-instance → serve-resource, keep-isolation, update-annotations, post-events,
+    feed-metrics, probes"""
     serving: Mapping[ResourceName, Latest[ServingState]]
     """serve-resource, one writer a resource → hold-instance, serve-http, feed-metrics, probes"""
     reregister: Latest[int]

@@ -4,7 +4,8 @@ Decides its form and what of a document can be believed: all of it or nothing. W
 where, and what becomes of a damaged one is the flow's and the host's business.
 
     {"format": 1, "sha256": "<of the content>", "content": {
-        "written_at_ms": 1700000000000, "published": "Ascend910-4",
+        "written_at_ms": 1700000000000,
+        "published": {"uid": "...", "version": "12", "separated": "Ascend910-4", "reasons": "{}"},
         "npus": {"4": {"die": "...",
             "upgrades": [{"code": "80E18005", "level": "ManuallySeparateNPU",
                           "kind": "FaultFrequency", "at_ms": 1700007200000}],
@@ -24,11 +25,13 @@ from hashlib import sha256
 from typing import Final, TypeVar
 
 from ascend_agent.model.fault import FaultCode, FaultLevel, format_fault_code
-from ascend_agent.model.ids import DieId, Millis, PhyId
+from ascend_agent.model.ids import DieId, Millis, ObjectVersion, PhyId
 from ascend_agent.model.isolation import (
     CodeHistory,
     Isolation,
+    IsolationTexts,
     NpuIsolation,
+    PublishedIsolation,
     Upgrade,
     UpgradeKind,
 )
@@ -53,12 +56,12 @@ _SHOWN: Final = 80
 class Saved:
     """What the document holds.
 
-    ``published`` is the list of manually separated NPUs that the API server last acknowledged,
-    as text; None: none ever. ``written_at_ms`` is agent time.
+    ``published`` is what the API server was last seen to say; None: nothing ever.
+    ``written_at_ms`` is agent time.
     """
 
     isolation: Isolation
-    published: str | None
+    published: PublishedIsolation | None
     written_at_ms: Millis
 
 
@@ -77,7 +80,7 @@ def format_document(saved: Saved) -> str:
     """Return *saved* as the text of a document, one line."""
     content = {
         "written_at_ms": saved.written_at_ms,
-        "published": saved.published,
+        "published": None if saved.published is None else _published(saved.published),
         "npus": {str(phy): _npu(saved.isolation.npus[phy]) for phy in sorted(saved.isolation.npus)},
     }
     document = {"format": FORMAT, "sha256": _checksum(content), "content": content}
@@ -114,6 +117,15 @@ def _checksum(content: object) -> str:
 # --- what goes in ---------------------------------------------------------------------------
 
 
+def _published(published: PublishedIsolation) -> Mapping[str, object]:
+    return {
+        "uid": published.uid,
+        "version": published.version,
+        "separated": published.texts.separated,
+        "reasons": published.texts.reasons,
+    }
+
+
 def _npu(kept: NpuIsolation) -> Mapping[str, object]:
     upgrades = [
         {
@@ -143,13 +155,28 @@ def _saved(raw: object) -> Saved:
     fields = _fields(raw, "content", ("written_at_ms", "published", "npus"))
     npus = _mapping(fields["npus"], "npus", _phy, _kept)
     published = fields["published"]
-    if published is not None and not isinstance(published, str):
-        raise _WrongError(f"published is {_show(published)}, no text")
     return Saved(
         isolation=Isolation(npus=npus),
-        published=published,
+        published=None if published is None else _read_published(published),
         written_at_ms=_at(fields["written_at_ms"], "written_at_ms"),
     )
+
+
+def _read_published(raw: object) -> PublishedIsolation:
+    names = ("uid", "version", "separated", "reasons")
+    fields = _fields(raw, "published", names)
+    uid, version, separated, reasons = [_text(fields[name], f"published.{name}") for name in names]
+    return PublishedIsolation(
+        uid=uid,
+        version=ObjectVersion(version),
+        texts=IsolationTexts(separated=separated, reasons=reasons),
+    )
+
+
+def _text(raw: object, where: str) -> str:
+    if not isinstance(raw, str):
+        raise _WrongError(f"{where} is {_show(raw)}, no text")
+    return raw
 
 
 def _kept(raw: object, where: str) -> NpuIsolation:

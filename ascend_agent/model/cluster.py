@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ascend_agent.model.ids import Millis, NodeName, ObjectVersion, PodUid
-from ascend_agent.model.isolation import PublishedIsolation
 from ascend_agent.model.pods import PodKey, Pods
 
 
@@ -178,11 +177,9 @@ class Report:
     """What a scheduler must be able to read about this node.
 
     ``wake_at`` is when to ask again though nothing changed. ``left_out`` says of each value that
-    can't be published which one and why; the others are published all the same. ``published``:
-    what is said of isolation already is all that should be said, and this is it.
+    can't be published which one and why; the others are published all the same.
     """
 
     edits: tuple[Edit, ...]
     left_out: tuple[str, ...] = ()
     wake_at: Millis | None = None
-    published: PublishedIsolation | None = None

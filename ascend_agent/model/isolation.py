@@ -61,26 +61,36 @@ class Isolation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PublishedIsolation:
-    """What an object of the API server was seen to say of isolation, all as it should be.
+class IsolationTexts:
+    """Isolation as it is published, in MindCluster's spelling; empty where nothing is to be said.
 
-    ``separated`` lists the NPUs that people may release by taking them off it, ``reasons`` has
-    every upgrade; both as the dialect spells them, empty where there is nothing to say. An object
-    of another ``uid`` was edited by nobody yet, and one older than ``version`` is a stale view.
+    ``separated`` lists the NPUs that people release by taking them off it, ``reasons`` has every
+    upgrade.
+    """
+
+    separated: str = ""
+    reasons: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedIsolation:
+    """What an object of the API server says of isolation.
+
+    An object of another ``uid`` is another one, and of two views of one object that of the older
+    ``version`` is stale.
     """
 
     uid: str
     version: ObjectVersion
-    separated: str
-    reasons: str
+    texts: IsolationTexts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
     """What an earlier agent on this node remembered; taken in silently, before the first list.
 
-    ``published`` is what the API server was last known to say, None if nothing. ``lost``: there
-    was nothing to be read here, so that what is published is all there is.
+    ``published`` is what the API server was last seen to say, all as it should be; None: nothing
+    ever. ``lost``: nothing could be read here, so that what is published is all there is.
     """
 
     isolation: Isolation

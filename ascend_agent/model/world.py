@@ -1,16 +1,15 @@
 """All that a dialect may know, as of one moment."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 
 from ascend_agent.model.allocation import DeviceGroup
 from ascend_agent.model.chip import ChipSpec
 from ascend_agent.model.cluster import NodeObject
-from ascend_agent.model.fault import FaultCode
 from ascend_agent.model.health import NodeView
 from ascend_agent.model.ids import Millis, ResourceName
-from ascend_agent.model.isolation import Isolation
+from ascend_agent.model.isolation import IsolationTexts
 from ascend_agent.model.npu import DriverState
 
 
@@ -40,7 +39,7 @@ class NodeWorld:
     """What a report about the whole node may rest on; ``node`` is the own Node object as it is.
 
     ``specs`` holds every chip generation there is by its name, also those this node has not.
-    ``isolation`` None: nobody may say yet which NPUs are isolated. ``spellings`` as in ``Catalog``.
+    ``isolation`` None: nobody may say yet which NPUs are isolated.
     """
 
     view: NodeView
@@ -48,5 +47,4 @@ class NodeWorld:
     driver: DriverState
     node: NodeObject
     now: Millis
-    isolation: Isolation | None = None
-    spellings: Mapping[FaultCode, str] = field(default_factory=dict)
+    isolation: IsolationTexts | None = None
