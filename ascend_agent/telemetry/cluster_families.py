@@ -90,3 +90,15 @@ def count_families(counts: ApiCounts | None) -> Iterator[Metric]:
         (),
         [((), counts.foreign_edits)],
     )
+    yield counter(
+        "api_events_posted",
+        "Kubernetes Events about NPUs that were made or changed.",
+        (),
+        [((), counts.events_posted)],
+    )
+    yield counter(
+        "api_events_lost",
+        "What happened to NPUs that no Event tells of: too much at once, or refused.",
+        (),
+        [((), counts.events_lost)],
+    )

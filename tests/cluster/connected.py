@@ -12,7 +12,7 @@ from ascend_agent.cluster.credentials import Access, Credentials, Tls
 from ascend_agent.cluster.lean import load_library
 from ascend_agent.cluster.server import ApiServer
 from ascend_agent.cluster.tally import Tally
-from ascend_agent.model.cluster import NodeEdit
+from ascend_agent.model.cluster import ConfigMapKey, NodeEdit
 from ascend_agent.model.ids import NodeName
 from ascend_agent.runtime.clock import Clock
 
@@ -41,6 +41,7 @@ def connection(
     kubeconfig: Path | None = None,
     node: NodeName = NODE,
     silence_s: float = SILENCE_S,
+    fault_config_map: ConfigMapKey | None = None,
 ) -> ClusterConnection:
     """Return a connection that has not begun, with the credentials in *folder*."""
     return ClusterConnection(
@@ -51,6 +52,7 @@ def connection(
         relax_tls=False,
         now=Clock().now,
         silence_s=silence_s,
+        fault_config_map=fault_config_map,
     )
 
 

@@ -10,6 +10,7 @@ from tests.cluster.account import bound_pod
 from tests.cluster.api import JSON_PATCH, MERGE, Api, ApiError, Json, node_path, pod_path, pods_path
 
 NODES = "/api/v1/nodes"
+EVENTS = "/api/v1/namespaces/default/events"
 META = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 
 
@@ -20,6 +21,11 @@ class Ground:
     api: Api
     namespace: str
     node: str
+
+    @property
+    def elsewhere(self) -> str:
+        """A namespace that is there and is not ``default``."""
+        return self.namespace if self.namespace != "default" else "other"
 
     @property
     def own(self) -> str:
@@ -33,6 +39,30 @@ class Ground:
         with pytest.raises(ApiError) as caught:
             await self.api.patch(path, body, content_type=content_type)
         return caught.value.code
+
+
+def node_event(ground: Ground, name: str, *, namespace: str = "default") -> Json:
+    """Return an Event about the node, as the agent makes them."""
+    return {
+        "metadata": {"name": f"{ground.node}.{name}", "namespace": namespace},
+        "involvedObject": {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "name": ground.node,
+            "uid": "the-uid",
+        },
+        "type": "Warning",
+        "reason": "Occur",
+        "action": "FreeRestartNPU",
+        "message": "device fault",
+        "source": {"component": "ascend-agent", "host": ground.node},
+        "reportingComponent": "ascend-agent",
+        "reportingInstance": ground.node,
+        "eventTime": "2026-01-05T10:00:00.123000Z",
+        "firstTimestamp": "2026-01-05T10:00:00Z",
+        "lastTimestamp": "2026-01-05T10:00:00Z",
+        "count": 1,
+    }
 
 
 async def a_merge_patch_changes_the_keys_it_names(ground: Ground) -> None:
@@ -187,6 +217,105 @@ async def a_watch_ends_at_its_own_limit(ground: Ground) -> None:
     assert 0.5 <= asyncio.get_running_loop().time() - started < 10
 
 
+async def an_event_about_a_node_lives_in_the_default_namespace(ground: Ground) -> None:
+    made = await ground.api.create(EVENTS, node_event(ground, "e1"))
+    with pytest.raises(ApiError) as caught:
+        await ground.api.create(
+            f"/api/v1/namespaces/{ground.elsewhere}/events",
+            node_event(ground, "e1", namespace=ground.elsewhere),
+        )
+
+    assert made["count"] == 1
+    assert made["eventTime"] == "2026-01-05T10:00:00.123000Z"
+    assert caught.value.code == 422
+
+
+async def an_event_is_found_as_kubectl_looks_for_it(ground: Ground) -> None:
+    """``kubectl describe node`` and ``kubectl events --for node/NAME``, by their selectors."""
+    await ground.api.create(EVENTS, node_event(ground, "e1"))
+    described = {
+        "involvedObject.name": ground.node,
+        "involvedObject.namespace": "",
+        "involvedObject.kind": "Node",
+        "involvedObject.uid": "the-uid",
+    }
+    listed = {
+        "involvedObject.kind": "Node",
+        "involvedObject.apiVersion": "v1",
+        "involvedObject.name": ground.node,
+    }
+    for fields in (described, listed):
+        selector = ",".join(f"{field}={value}" for field, value in fields.items())
+        found = await ground.api.list("/api/v1/events", fieldSelector=selector)
+        assert [one["metadata"]["name"] for one in found] == [f"{ground.node}.e1"]
+
+
+async def an_event_may_be_changed_and_keeps_the_rest(ground: Ground) -> None:
+    await ground.api.create(EVENTS, node_event(ground, "e1"))
+    after = await ground.api.patch(
+        f"{EVENTS}/{ground.node}.e1",
+        {
+            "count": 10,
+            "message": "again",
+            "action": "SeparateNPU",
+            "lastTimestamp": "2026-01-05T10:01:00Z",
+        },
+    )
+
+    assert (after["count"], after["message"], after["action"]) == (10, "again", "SeparateNPU")
+    assert after["lastTimestamp"] == "2026-01-05T10:01:00Z"
+    assert (after["firstTimestamp"], after["reason"]) == ("2026-01-05T10:00:00Z", "Occur")
+
+
+async def an_event_of_a_name_that_is_taken_is_a_conflict(ground: Ground) -> None:
+    await ground.api.create(EVENTS, node_event(ground, "e1"))
+    with pytest.raises(ApiError) as caught:
+        await ground.api.create(EVENTS, node_event(ground, "e1"))
+
+    assert caught.value.code == 409
+
+
+async def an_event_that_is_gone_is_not_found(ground: Ground) -> None:
+    assert await ground.refused(f"{EVENTS}/{ground.node}.none", {"count": 2}) == 404
+
+
+async def an_events_message_has_1024_bytes_and_its_words_128(ground: Ground) -> None:
+    full = {"message": "ü" * 512, "reason": "r" * 128, "action": "a" * 128}
+    await ground.api.create(EVENTS, {**node_event(ground, "full"), **full})
+    for field, text in {"message": "ü" * 513, "reason": "r" * 129, "action": "a" * 129}.items():
+        with pytest.raises(ApiError) as caught:
+            await ground.api.create(EVENTS, {**node_event(ground, "over"), field: text})
+        assert caught.value.code == 422
+
+
+async def a_config_map_is_listed_and_watched_by_its_name(ground: Ground) -> None:
+    path = f"/api/v1/namespaces/{ground.namespace}/configmaps"
+    await ground.api.create(path, {"metadata": {"name": "other"}, "data": {"a": "1"}})
+    listed = await ground.api.get(path, fieldSelector="metadata.name=wanted")
+    await ground.api.create(path, {"metadata": {"name": "wanted"}, "data": {"a": "1"}})
+    await ground.api.patch(f"{path}/wanted", {"data": {"a": "2", "b": "3"}})
+    await ground.api.patch(f"{path}/other", {"data": {"a": "2"}})
+    await ground.api.delete(f"{path}/wanted")
+
+    told = []
+    async with asyncio.timeout(10):
+        async for event in ground.api.watch(
+            path,
+            fieldSelector="metadata.name=wanted",
+            resourceVersion=listed["metadata"]["resourceVersion"],
+        ):
+            told.append((event["type"], event["object"]["data"]))
+            if event["type"] == "DELETED":
+                break
+
+    assert listed["items"] == []
+    assert told == [
+        ("ADDED", {"a": "1"}),
+        ("MODIFIED", {"a": "2", "b": "3"}),
+        ("DELETED", {"a": "2", "b": "3"}),
+    ]
+
+
 Claim = Callable[[Ground], Awaitable[None]]
 
 CLAIMS: tuple[Claim, ...] = (
@@ -203,6 +332,13 @@ CLAIMS: tuple[Claim, ...] = (
     a_list_comes_in_pages_of_one_version,
     a_watch_tells_what_happened_after_its_version,
     a_watch_ends_at_its_own_limit,
+    an_event_about_a_node_lives_in_the_default_namespace,
+    an_event_is_found_as_kubectl_looks_for_it,
+    an_event_may_be_changed_and_keeps_the_rest,
+    an_event_of_a_name_that_is_taken_is_a_conflict,
+    an_event_that_is_gone_is_not_found,
+    an_events_message_has_1024_bytes_and_its_words_128,
+    a_config_map_is_listed_and_watched_by_its_name,
 )
 
 each_claim = pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.__name__)

@@ -10,11 +10,12 @@ import pytest
 
 from ascend_agent.cluster.connection import ClusterConnection
 from ascend_agent.cluster.late import LateConnection
-from ascend_agent.model.cluster import ApiCounts, ApiPhase, NodeObject
+from ascend_agent.model.cluster import ApiCounts, ApiPhase, ConfigMapKey, NodeObject
 from ascend_agent.model.pods import PodKey
 from ascend_agent.runtime.latest import Latest
 from tests.cluster.connected import connection, labels, service_account, until
-from tests.fakes.api_server import FakeApiServer, node, pod
+from tests.cluster.test_events import EVENT
+from tests.fakes.api_server import FakeApiServer, config_map, node, pod
 from tests.fakes.running import settle
 
 
@@ -23,6 +24,7 @@ async def server() -> AsyncIterator[FakeApiServer]:
     async with FakeApiServer().running() as one:
         one.store.create(*node(labels={"zone": "z1"}))
         one.store.create(*pod("p"))
+        one.store.create(*config_map("rules", {"a": "1"}))
         yield one
 
 
@@ -36,7 +38,8 @@ class _Maker:
 
     def __call__(self) -> ClusterConnection:
         self.made += 1
-        return connection(folder=self._folder, url=self._url)
+        key = ConfigMapKey(namespace="kube-system", name="rules")
+        return connection(folder=self._folder, url=self._url, fault_config_map=key)
 
 
 async def test_all_that_was_asked_early_is_answered_later(
@@ -54,7 +57,8 @@ async def test_all_that_was_asked_early_is_answered_later(
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(follow()), group.create_task(late.apply(labels(mine="1")))]
         await settle()
-        assert (make.made, seen.value, late.counts) == (0, None, ApiCounts())
+        late.lose_events(3)
+        assert (make.made, seen.value, late.counts) == (0, None, ApiCounts(events_lost=3))
 
         running = group.create_task(late.run())
         await tasks[1]
@@ -66,6 +70,9 @@ async def test_all_that_was_asked_early_is_answered_later(
         server.store.change(("nodes", None, "n1"), theirs)
         assert (await edit).found == "2"
         read = await late.read_pod(PodKey(namespace="default", name="p"))
+        await late.post_event(EVENT, known=False)
+        late.lose_events(4)
+        rules = await anext(late.fault_config())
         tasks[0].cancel()
         running.cancel()
 
@@ -75,6 +82,8 @@ async def test_all_that_was_asked_early_is_answered_later(
     assert seen.value is not None
     assert seen.value.labels == {"zone": "z1", "mine": "2"}
     assert late.counts.patches == 1
+    assert (late.counts.events_posted, late.counts.events_lost) == (1, 7)
+    assert rules == {"a": "1"}
 
 
 async def test_a_second_run_goes_on_with_the_same_connection(

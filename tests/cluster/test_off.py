@@ -9,6 +9,7 @@ from ascend_agent.model.cluster import ApiCounts, ApiPhase
 from ascend_agent.model.ids import Millis
 from ascend_agent.model.pods import PodKey
 from tests.cluster.connected import labels
+from tests.cluster.test_events import EVENT
 
 OFF = ClusterOff(why="no --node-name", now=Millis(5))
 
@@ -23,7 +24,7 @@ async def test_the_reason_is_told_once() -> None:
             await anext(states)
 
 
-@pytest.mark.parametrize("what", ["nodes", "pods", "foreign_edits"])
+@pytest.mark.parametrize("what", ["nodes", "pods", "foreign_edits", "fault_config"])
 async def test_nothing_is_ever_shown(what: str) -> None:
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(3600):
@@ -31,11 +32,17 @@ async def test_nothing_is_ever_shown(what: str) -> None:
 
 
 async def test_what_needs_it_waits_until_its_deadline() -> None:
-    for call in (OFF.apply(labels(a="1")), OFF.read_pod(PodKey(namespace="a", name="b"))):
+    for call in (
+        OFF.apply(labels(a="1")),
+        OFF.read_pod(PodKey(namespace="a", name="b")),
+        OFF.post_event(EVENT, known=False),
+    ):
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(10):
                 await call
 
 
 def test_nothing_was_asked() -> None:
+    OFF.lose_events(3)
+
     assert OFF.counts == ApiCounts()

@@ -12,18 +12,27 @@ from typing import Protocol
 
 import pytest
 
-from ascend_agent.errors import RejectedError
-from ascend_agent.interfaces import ClusterEditor, ClusterWatch
-from ascend_agent.model.cluster import ForeignEdit, MetadataField, NodeEdit, NodeObject
+from ascend_agent.errors import NotFoundError, RejectedError
+from ascend_agent.interfaces import ClusterEditor, ClusterWatch, EventPoster
+from ascend_agent.model.cluster import (
+    ConfigMapKey,
+    ForeignEdit,
+    MetadataField,
+    NodeEdit,
+    NodeEvent,
+    NodeObject,
+)
+from ascend_agent.model.ids import Millis
 from tests.cluster.connected import connection, running, service_account, until
-from tests.fakes.api_server import FakeApiServer, node
+from tests.fakes.api_server import FakeApiServer, config_map, node
 from tests.fakes.cluster import FakeCluster
 
 OWN = ("nodes", None, "n1")
+CONFIG = ConfigMapKey(namespace="kube-system", name="rules")
 
 
-class Cluster(ClusterWatch, ClusterEditor, Protocol):
-    """Both halves of the seam."""
+class Cluster(ClusterWatch, ClusterEditor, EventPoster, Protocol):
+    """All parts of the seam."""
 
 
 class Side(Protocol):
@@ -42,6 +51,15 @@ class Side(Protocol):
     def patches(self) -> int:
         """Return how many edits were sent."""
 
+    def events(self) -> dict[str, tuple[int, str]]:
+        """Return count and message of each Event there is, by name."""
+
+    def forget_events(self) -> None:
+        """Have every Event vanish, as they do an hour after their last change."""
+
+    def configure(self, data: dict[str, str] | None) -> None:
+        """Have others make the ConfigMap so; None: delete it."""
+
 
 class InMemory:
     """The fake of the flows' tests."""
@@ -58,13 +76,22 @@ class InMemory:
     def patches(self) -> int:
         return len(self.cluster.sent)
 
+    def events(self) -> dict[str, tuple[int, str]]:
+        return {name: (one.count, one.message) for name, one in self.cluster.events.items()}
+
+    def forget_events(self) -> None:
+        self.cluster.events.clear()
+
+    def configure(self, data: dict[str, str] | None) -> None:
+        self.cluster.show_fault_config(data)
+
 
 class OverHttp:
     """The product's connection, and a server of HTTP."""
 
     def __init__(self, server: FakeApiServer, folder: Path) -> None:
         self._server = server
-        self.cluster = connection(folder=folder, url=server.url)
+        self.cluster = connection(folder=folder, url=server.url, fault_config_map=CONFIG)
 
     def change(self, labels: Mapping[str, str | None]) -> None:
         self._server.store.change(OWN, {"metadata": {"labels": dict(labels)}})
@@ -74,6 +101,23 @@ class OverHttp:
 
     def patches(self) -> int:
         return self._server.count("PATCH")
+
+    def events(self) -> dict[str, tuple[int, str]]:
+        found = self._server.store.find("events", lambda _: True)
+        return {one["metadata"]["name"]: (one["count"], one["message"]) for one in found}
+
+    def forget_events(self) -> None:
+        for name in self.events():
+            self._server.store.delete(("events", "default", name))
+
+    def configure(self, data: dict[str, str] | None) -> None:
+        key, item = config_map(CONFIG.name, data or {}, namespace=CONFIG.namespace)
+        if data is None:
+            self._server.store.delete(key)
+        elif self._server.store.find("configmaps", lambda _: True):
+            self._server.store.change(key, {"data": data})
+        else:
+            self._server.store.create(key, item)
 
 
 @asynccontextmanager
@@ -180,3 +224,66 @@ async def test_what_is_right_already_is_ours_from_then_on(kind: str, tmp_path: P
 
         assert (told.wrote, told.found) == ("a", "b")
         assert one.patches() == 0
+
+
+def event(count: int, *, name: str = "n1.e1", message: str = "device fault") -> NodeEvent:
+    return NodeEvent(
+        name=name,
+        node_uid="node-uid",
+        warning=True,
+        reason="Occur",
+        action="SeparateNPU",
+        message=message,
+        count=count,
+        first_ms=Millis(1_767_607_200_123),
+        last_ms=Millis(1_767_607_200_123),
+    )
+
+
+@both
+async def test_an_event_is_made_and_then_changed(kind: str, tmp_path: Path) -> None:
+    async with side(kind, tmp_path) as one:
+        await one.cluster.post_event(event(1), known=False)
+        await one.cluster.post_event(event(1, name="n1.e2"), known=False)
+        await one.cluster.post_event(event(3, message="again"), known=True)
+
+        assert one.events() == {"n1.e1": (3, "again"), "n1.e2": (1, "device fault")}
+
+
+@both
+async def test_an_attempt_whose_answer_was_lost_makes_no_second_event(
+    kind: str, tmp_path: Path
+) -> None:
+    async with side(kind, tmp_path) as one:
+        await one.cluster.post_event(event(1), known=False)
+        await one.cluster.post_event(event(2), known=False)
+
+        assert one.events() == {"n1.e1": (2, "device fault")}
+
+
+@both
+async def test_an_event_the_server_forgot_is_said_to_be_gone(kind: str, tmp_path: Path) -> None:
+    async with side(kind, tmp_path) as one:
+        await one.cluster.post_event(event(1), known=False)
+        one.forget_events()
+        with pytest.raises(NotFoundError):
+            await one.cluster.post_event(event(2), known=True)
+        await one.cluster.post_event(event(2), known=False)
+
+        assert one.events() == {"n1.e1": (2, "device fault")}
+
+
+@both
+async def test_the_config_map_is_shown_as_it_is_and_becomes(kind: str, tmp_path: Path) -> None:
+    """None is said only by a server that says that there is none."""
+    async with side(kind, tmp_path) as one:
+        if isinstance(one, InMemory):
+            one.configure(None)  # a fake knows nothing of its own accord
+        shown = one.cluster.fault_config()
+        found = [await anext(shown)]
+        for data in ({"a": "1"}, {"a": "1", "b": "2"}, None, {"a": "3"}):
+            one.configure(data)
+            async with asyncio.timeout(5):
+                found.append(await anext(shown))
+
+        assert found == [None, {"a": "1"}, {"a": "1", "b": "2"}, None, {"a": "3"}]

@@ -245,19 +245,24 @@ def _key(path: str) -> tuple[str, str | None, str | None]:
 
 def _selected(request: web.Request) -> Callable[[Json], bool]:
     selector = request.query.get("fieldSelector", "")
-    field, _, value = selector.partition("=")
+    fields = [part.split("=", 1) for part in selector.split(",") if part]
     within = request.path.removeprefix("/api/v1/").split("/")
     namespace = within[1] if within[0] == "namespaces" else None
 
     def fits(item: Json) -> bool:
         if namespace is not None and item["metadata"]["namespace"] != namespace:
             return False
-        found: object = item
-        for part in field.split("."):
-            found = found.get(part) if isinstance(found, dict) else None
-        return not field or found == value
+        return all(_at(item, field) == value for field, value in fields)
 
     return fits
+
+
+def _at(item: Json, field: str) -> object:
+    """Return the value of a field selector; one that is not there is an empty text."""
+    found: object = item
+    for part in field.split("."):
+        found = found.get(part) if isinstance(found, dict) else None
+    return "" if found is None else found
 
 
 def _formed(request: web.Request, item: Json) -> Json:
@@ -290,3 +295,11 @@ def pod(
     spec = {"nodeName": on, "containers": [{"name": "main", "image": "test:1"}]}
     item = {"kind": "Pod", "apiVersion": "v1", "metadata": dict(metadata), "spec": spec}
     return ("pods", namespace, name), {**item, "status": {"phase": "Pending"}}
+
+
+def config_map(
+    name: str, data: dict[str, str], *, namespace: str = "kube-system"
+) -> tuple[Key, Json]:
+    """Return where a ConfigMap is and what it looks like."""
+    item = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {}, "data": data}
+    return ("configmaps", namespace, name), item

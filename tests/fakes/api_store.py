@@ -64,6 +64,8 @@ class ApiStore:
     def create(self, key: Key, item: Json) -> Json:
         if key in self._items:
             raise RefusedError(409, "AlreadyExists", f'{key[0]} "{key[2]}" already exists')
+        if key[0] == "events":
+            _check_event(key, item)
         made = copy.deepcopy(item)
         metadata = made.setdefault("metadata", {})
         metadata |= {"name": key[2], "uid": str(uuid4())}
@@ -129,6 +131,15 @@ class ApiStore:
         for tell in list(self.changed):
             tell()
         return copy.deepcopy(item)
+
+
+def _check_event(key: Key, item: Json) -> None:
+    """Refuse what the real server refuses of an Event with an ``eventTime``."""
+    if not item["involvedObject"].get("namespace") and key[1] != "default":
+        raise RefusedError(422, "Invalid", "involvedObject.namespace: does not match")
+    for field, limit in {"message": 1024, "reason": 128, "action": 128}.items():
+        if len(item[field].encode()) > limit:
+            raise RefusedError(422, "Invalid", f"{field}: can have at most {limit} characters")
 
 
 def _merge(item: Any, patch: Any) -> Any:

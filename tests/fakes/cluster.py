@@ -1,14 +1,14 @@
 """An API server's view of one node, in memory: what others change, what was written, what fails.
 
-Implements ``ClusterWatch`` and ``ClusterEditor``; as in the real one, an edit is acknowledged and
-seen before ``apply`` returns, and only what differs is sent.
+Implements ``ClusterWatch``, ``ClusterEditor`` and ``EventPoster``; as in the real one, an edit is
+acknowledged and seen before ``apply`` returns, and only what differs is sent.
 """
 
 import asyncio
 import dataclasses
 from collections.abc import AsyncIterator, Mapping
 
-from ascend_agent.errors import ClusterError
+from ascend_agent.errors import ClusterError, NotFoundError
 from ascend_agent.model.cluster import (
     ApiPhase,
     ApiState,
@@ -16,6 +16,7 @@ from ascend_agent.model.cluster import (
     ForeignEdit,
     MetadataField,
     NodeEdit,
+    NodeEvent,
     NodeObject,
 )
 from ascend_agent.model.ids import Millis, NodeName, ObjectVersion, PodUid
@@ -57,14 +58,18 @@ def pod(name: str, phase: PodPhase = PodPhase.RUNNING, *, namespace: str = "defa
 class FakeCluster:
     """``sent`` is what went over the wire, with the loop time; ``asked`` counts calls of apply.
 
-    ``error`` fails each call, ``hold`` keeps calls waiting until it is set; ``late`` has them
-    return long after all could see what they did.
+    ``posts`` are the attempts at Events, ``events`` those there are. ``error`` fails each call,
+    ``hold`` keeps calls waiting until it is set; ``late`` has edits return long after all could
+    see what they did.
     """
 
     def __init__(self, labels: Mapping[str, str] | None = None, *, live: bool = True) -> None:
         self.sent: list[tuple[float, Mapping[str, str | None]]] = []
         self.asked = 0
         self.given_up = 0
+        self.posts: list[tuple[float, NodeEvent, bool]] = []
+        self.events: dict[str, NodeEvent] = {}
+        self.lost_events = 0
         self.error: ClusterError | None = None
         self.hold: asyncio.Event | None = None
         self.late = False
@@ -160,6 +165,19 @@ class FakeCluster:
     async def read_pod(self, key: PodKey) -> Pod | None:
         pods = self._pods.value
         return next((each for each in pods.pods if each.key == key), None) if pods else None
+
+    async def post_event(self, event: NodeEvent, *, known: bool) -> None:
+        self.posts.append((asyncio.get_running_loop().time(), event, known))
+        if self.hold is not None:
+            await self.hold.wait()
+        if self.error is not None:
+            raise self.error
+        if known and event.name not in self.events:
+            raise NotFoundError("patch", f"events/{event.name}", "there is none")
+        self.events[event.name] = event
+
+    def lose_events(self, count: int) -> None:
+        self.lost_events += count
 
     def _edit(self, labels: Mapping[str, str | None]) -> None:
         after = {key: to for key, to in {**self.node.labels, **labels}.items() if to is not None}

@@ -47,6 +47,8 @@ def test_every_count_has_a_series_of_its_own() -> None:
         skipped_objects=9,
         unknown_events=10,
         foreign_edits=11,
+        events_posted=12,
+        events_lost=13,
     )
 
     assert samples(count_families(counts)) == {
@@ -61,6 +63,8 @@ def test_every_count_has_a_series_of_its_own() -> None:
         "api_objects_skipped_total": 9,
         "api_events_unknown_total": 10,
         "api_foreign_edits_total": 11,
+        "api_events_posted_total": 12,
+        "api_events_lost_total": 13,
     }
 
 
