@@ -13,8 +13,8 @@ from typing import Final, Generic, Protocol, TypeVar
 from ascend_agent.cluster.fields import MalformedError
 from ascend_agent.cluster.tally import Tally
 from ascend_agent.cluster.texts import shown
-from ascend_agent.cluster.versions import is_newer
 from ascend_agent.model.ids import ObjectVersion
+from ascend_agent.model.versions import is_newer
 
 log = logging.getLogger(__name__)
 

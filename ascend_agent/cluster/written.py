@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from ascend_agent.cluster.versions import is_newer
 from ascend_agent.model.cluster import ForeignEdit, MetadataField
 from ascend_agent.model.ids import Millis, ObjectVersion
 from ascend_agent.model.pods import PodKey
+from ascend_agent.model.versions import is_newer
 
 Place = tuple[MetadataField, str]
 """A key of one of an object's two maps."""

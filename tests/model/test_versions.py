@@ -2,8 +2,8 @@
 
 import pytest
 
-from ascend_agent.cluster.versions import is_newer
 from ascend_agent.model.ids import ObjectVersion
+from ascend_agent.model.versions import is_newer
 
 
 @pytest.mark.parametrize(
