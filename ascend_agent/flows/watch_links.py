@@ -1,0 +1,164 @@
+"""Vendor's tool → which network ports of each NPU are down.
+
+Asked slowly, since each question is a program of the vendor's, and at once where an event of the
+driver's says that a port changed. An answer that can't be had leaves what was known: it says
+nothing about a port (faults D13). What a port that is down means is decided in ``faults``.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from ascend_agent.bus import Bus
+from ascend_agent.errors import HostError, LaggedError
+from ascend_agent.faults.ports import BONDED_PORT_DOWN, LINK_DOWN, UB_PORT_DOWN
+from ascend_agent.flows.npu_tasks import NpuTasks
+from ascend_agent.flows.troubles import Troubles
+from ascend_agent.interfaces import LinkReader
+from ascend_agent.model.chip import ChipSpec, Ports
+from ascend_agent.model.fault import FaultNotice, Resync
+from ascend_agent.model.ids import PhyId
+from ascend_agent.model.npu import Npu
+from ascend_agent.model.surroundings import LinkState, LinkStates
+from ascend_agent.runtime.latest import LatestWriter
+from ascend_agent.runtime.topic import TopicReader
+from ascend_agent.runtime.wakeup import Wakeup
+
+log = logging.getLogger(__name__)
+
+_TELL_OF_PORTS: Final = frozenset({LINK_DOWN, BONDED_PORT_DOWN, UB_PORT_DOWN})
+_EVERY_S = 300.0
+_STARTS_AFTER_S = 2.0
+"""The kubelet gets its first list before any port is looked at."""
+_SPREAD_S = 10.0
+"""Within which all NPUs are asked when all have to be."""
+_CHECKED_AFTER_S = 5.0
+"""The tool may lag behind the event that made us ask."""
+_BREATH_S = 2.0
+"""Shortest time between two questions about one NPU, however its ports flap."""
+
+
+class _PortReader:
+    """Asks about the ports of one NPU again and again."""
+
+    def __init__(self, *, flow: "WatchLinks", npu: Npu, ports: Ports, place: float) -> None:
+        self.npu = npu
+        self.ports = ports
+        self._flow = flow
+        self._late_s = _STARTS_AFTER_S + place * _SPREAD_S
+        self._wakeup = Wakeup()
+        self._looks: list[float] = []
+
+    def look_now(self) -> None:
+        """Ask at once, and again when the tool has had time to follow."""
+        now = asyncio.get_running_loop().time()
+        self._looks = [now, now + _CHECKED_AFTER_S]
+        self._wakeup.set()
+
+    def look_in_turn(self) -> None:
+        """Ask when it is this NPU's turn: all NPUs are to be asked."""
+        self._looks.append(asyncio.get_running_loop().time() + self._late_s)
+        self._looks = sorted(self._looks)[:3]  # a storm of lost events adds no more
+        self._wakeup.set()
+
+    async def run(self) -> None:
+        """Ask for ever."""
+        clock = asyncio.get_running_loop().time
+        next_at = clock() + self._late_s
+        while True:
+            while (at := min([next_at, *self._looks])) > clock():
+                await self._wakeup.wait(at)
+            started = clock()
+            self._looks = [at for at in self._looks if at > started]
+            await self._flow.read(self.npu, self.ports)
+            next_at = started + _EVERY_S
+            if (rest_s := started + _BREATH_S - clock()) > 0:
+                await asyncio.sleep(rest_s)
+
+
+class WatchLinks:
+    """Keeps one reader an NPU that has ports; *specs* tells by generation which those are."""
+
+    def __init__(
+        self,
+        *,
+        links: LinkReader,
+        specs: Mapping[str, ChipSpec],
+        bus: Bus,
+        states: LatestWriter[LinkStates],
+    ) -> None:
+        self._links = links
+        self._specs = specs
+        self._inventory = bus.inventory
+        self._faults = bus.faults
+        self._states = states
+        self._known: dict[PhyId, LinkState] = {}
+        self._troubles = Troubles()
+
+    async def run(self) -> None:
+        """Follow inventory and events for ever."""
+        wakeup = Wakeup()
+        events = self._faults.subscribe(wakeup)
+        self._inventory.attach(wakeup)
+        seen = 0
+        try:
+            async with asyncio.TaskGroup() as group:
+                readers = NpuTasks(group=group, name="watch-links", make=self._reader)
+                while True:
+                    inventory = self._inventory.value
+                    if self._inventory.version != seen and inventory is not None:
+                        seen = self._inventory.version
+                        for reader in readers.follow(inventory).values():
+                            reader.look_now()
+                        self._forget_all_but({npu.phy for npu in inventory.npus})
+                    self._hear(events, readers)
+                    await wakeup.wait()
+        finally:
+            events.close()
+            self._inventory.detach(wakeup)
+
+    async def read(self, npu: Npu, ports: Ports) -> None:
+        """Ask about one NPU and publish what is known by then."""
+        try:
+            self._known[npu.phy] = await self._links.read_link(npu, ports)
+        except HostError as error:
+            self._known.setdefault(npu.phy, LinkState())
+            if self._troubles.began(npu.phy, str(error)):
+                extra = {**npu.names, "why": str(error)}
+                log.warning("network ports not readable", extra=extra)
+        else:
+            if self._troubles.ended(npu.phy):
+                log.info("network ports readable")
+        self._publish()
+
+    def _reader(self, npu: Npu, place: float) -> _PortReader | None:
+        spec = self._specs.get(npu.generation)
+        if spec is None or spec.ports is Ports.NONE:
+            return None
+        return _PortReader(flow=self, npu=npu, ports=spec.ports, place=place)
+
+    def _hear(self, events: TopicReader[FaultNotice], readers: NpuTasks[_PortReader]) -> None:
+        """Ask about the NPUs whose ports may have changed."""
+        try:
+            notices = events.drain()
+        except LaggedError:
+            notices = [Resync(npu=None, reason="events missed")]
+        for notice in notices:
+            if isinstance(notice, Resync):
+                for each in readers:
+                    if notice.npu in {None, each.npu.phy}:
+                        each.look_in_turn()
+            elif notice.code in _TELL_OF_PORTS and (reader := readers.get(notice.npu)):
+                reader.look_now()
+
+    def _forget_all_but(self, phys: set[PhyId]) -> None:
+        """Forget NPUs that left the inventory; one that the driver lost keeps what was known."""
+        self._troubles.keep(phys)
+        if self._known.keys() - phys:
+            self._known = {phy: state for phy, state in self._known.items() if phy in phys}
+            self._publish()
+
+    def _publish(self) -> None:
+        self._states.put(LinkStates(npus=MappingProxyType(dict(self._known))))
