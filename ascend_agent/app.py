@@ -27,15 +27,17 @@ from ascend_agent.driver.process import DriverWorker
 from ascend_agent.driver.share import DriverShares
 from ascend_agent.driver.usage import DriverUsage
 from ascend_agent.errors import WiringError
-from ascend_agent.faults.catalog import CATALOG
+from ascend_agent.faults.catalog import BUILT_IN
+from ascend_agent.faults.fault_config import FILES
 from ascend_agent.faults.ledger import HealthRules, Ledger
 from ascend_agent.flows.allocate import Allocate
 from ascend_agent.flows.connect_cluster import ConnectCluster
 from ascend_agent.flows.enable_shares import EnableShares
 from ascend_agent.flows.feed_metrics import FeedMetrics
-from ascend_agent.flows.fold_health import FoldHealth
+from ascend_agent.flows.fold_health import FoldHealth, HealthSinks
 from ascend_agent.flows.follow_allocations import FollowAllocations
 from ascend_agent.flows.follow_cluster import FollowCluster
+from ascend_agent.flows.follow_fault_config import FollowFaultConfig
 from ascend_agent.flows.held_npus import HeldNpus
 from ascend_agent.flows.hold_instance import HoldInstance
 from ascend_agent.flows.log_changes import LogChanges
@@ -52,6 +54,7 @@ from ascend_agent.flows.update_annotations import UpdateAnnotations
 from ascend_agent.flows.watch_sockets import WatchSockets
 from ascend_agent.flows.write_cdi_spec import WriteCdiSpec
 from ascend_agent.host.cdi import CdiFile
+from ascend_agent.host.fault_files import FaultDirectory
 from ascend_agent.host.files import LocalHostFiles
 from ascend_agent.host.fsevents import PluginDirectoryWatcher
 from ascend_agent.host.layouts import KUBELET_DIRS, locate
@@ -196,6 +199,9 @@ class Agent:
         offers = [self._offers(word) for word in self._dialect.words]
         tasks = [
             TaskSpec(name="driver-worker", run=self._worker.run),
+            TaskSpec(
+                name="follow-fault-config", backoff=_ENDLESS, run=self._fault_config_flow().run
+            ),
             *self._device_tasks(),
             TaskSpec(
                 name="hold-instance",
@@ -294,7 +300,7 @@ class Agent:
                 name="fold-health",
                 run=FoldHealth(
                     bus=bus,
-                    node=bus.node.claim("fold-health"),
+                    sinks=HealthSinks.claim(bus, "fold-health"),
                     ledger=self._ledger(),
                     clock=self._clock,
                 ).run,
@@ -420,7 +426,18 @@ class Agent:
             driver_grace_ms=round(self._settings.driver_grace_s * 1000),
             failed_rounds=self._settings.failed_rounds,
         )
-        return Ledger.empty(catalog=CATALOG, rules=rules)
+        specs = {spec.generation: spec for spec in chips.SPECS}
+        return Ledger.empty(fault_rules=BUILT_IN, rules=rules, specs=specs)
+
+    def _fault_config_flow(self) -> FollowFaultConfig:
+        directory = self._settings.fault_config_dir
+        return FollowFaultConfig(
+            files=FaultDirectory(directory=directory, names=FILES) if directory else None,
+            directory=f"directory {directory}",
+            watch=self._cluster,
+            config_map=f"ConfigMap {self._settings.fault_config_map}",
+            fault_config=self.bus.fault_config.claim("follow-fault-config"),
+        )
 
     def _injection(self) -> Injection:
         way = find_injections()[self._settings.way.value]

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from ascend_agent import chips
 from ascend_agent.dialects import find_dialects
 from ascend_agent.doctor.survey import Survey, SurveyedNpu
-from ascend_agent.faults.catalog import CATALOG
+from ascend_agent.faults.catalog import BUILT_IN
+from ascend_agent.faults.fold import fold
 from ascend_agent.faults.ledger import HealthRules, Ledger
 from ascend_agent.flows import inventory
 from ascend_agent.flows.offers import ResourceOffers
@@ -71,12 +72,11 @@ def _judge(survey: Survey, known: Inventory) -> NodeView:
     """Return the view that follows from the readings; one that failed counts as three."""
     # Whether shares can be switched on is not tried here: that would change the node.
     rules = HealthRules(shares_required=False, failed_rounds=1)
-    ledger = Ledger.empty(catalog=CATALOG, rules=rules)
-    ledger = ledger.apply(survey.driver, _NOW).apply(known, _NOW)
-    for npu in survey.npus:
-        if npu.identity:
-            ledger = ledger.apply(_reading(npu), _NOW)
-    return ledger.advance(_LATER).view or NodeView(generation=0, npus=())
+    specs = {spec.generation: spec for spec in chips.SPECS}
+    empty = Ledger.empty(fault_rules=BUILT_IN, rules=rules, specs=specs)
+    readings = [_reading(npu) for npu in survey.npus if npu.identity]
+    read = fold(empty, [survey.driver, known, *readings], _NOW)
+    return fold(read.ledger, [], _LATER).ledger.view or NodeView(generation=0, npus=())
 
 
 def _reading(npu: SurveyedNpu) -> HealthReading:

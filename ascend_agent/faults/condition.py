@@ -1,239 +1,192 @@
-"""What is known of one NPU, folded from inventory, events and readings (HL-3, HL-4).
+"""What is known of one NPU, folded from inventory, events and readings.
 
-Decides how each of them changes what is known. What follows from it is ``verdict``'s to say; what
-concerns the whole node (driver, shares, the first list) is the ledger's.
-
-The order of events and readings is settled code by code: a reading says nothing about a code that
-had an event after the reading was asked for, so a code that flaps can't hold up the others.
+Decides how each of them changes what is known, and when the driver must be asked. What follows
+from it is ``verdict``'s to say; what concerns the whole node (driver, shares, the first list) is
+the ledger's.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from types import MappingProxyType
 
-from ascend_agent.faults.catalog import isolates
-from ascend_agent.model.catalog import Catalog
-from ascend_agent.model.fault import (
-    RESET_FINISHED,
-    Assertion,
-    FaultCode,
-    FaultEvent,
-    Severity,
-)
-from ascend_agent.model.health import (
-    HealthAnswer,
-    HealthReading,
-    ReadingFailure,
-)
+from ascend_agent.faults import association, checks, contact, standing
+from ascend_agent.faults.association import HBM_FAULT, NO_ASSOCIATION, Association
+from ascend_agent.faults.checks import Checks
+from ascend_agent.faults.contact import NO_CONTACT, Contact
+from ascend_agent.faults.history import History
+from ascend_agent.faults.ports import LINK_DOWN, concerns
+from ascend_agent.faults.standing import CodeNews, Codes, News
+from ascend_agent.model.chip import Ports
+from ascend_agent.model.fault import RESET_FINISHED, Assertion, FaultCode, FaultEvent, FaultSource
+from ascend_agent.model.fault_rules import FaultRules
+from ascend_agent.model.health import HealthAnswer, HealthReading
 from ascend_agent.model.ids import Millis
+from ascend_agent.model.notices import NoticeKind
 from ascend_agent.model.npu import Npu
+from ascend_agent.model.surroundings import LinkState
 
-_MOST_CODES: Final = 128
-"""Per NPU, as many as the driver can list. A flood beyond is cut, and a reading mends it."""
-
-ALARM: Final = 2
-"""From this health value on the driver calls a chip sick."""
-
-_NOT_SUPPORTED: Final = -8255
-"""Return code: the chip has no such query, so its missing answer is no failure."""
+_NO_CODE = FaultCode(0)
+_NO_HISTORY = History()
+_NEVER_STAND = frozenset({_NO_CODE, RESET_FINISHED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CodeState:
-    """One code of one NPU.
+class Raised:
+    """A code that we found ourselves: since when it stands, and by what."""
 
-    ``severity`` is that of the newest occurrence, None where neither event nor reading told one.
-    ``sequence`` is the number of the newest event about the code, 0 where only readings told of
-    it. ``recovered_ns`` is CLOCK_MONOTONIC of a recovery that no reading has confirmed yet. A code
-    that does not stand is remembered until a reading asked after its event: an older one may
-    still list it.
-    """
-
-    stands: bool
     since_ms: Millis
-    severity: Severity | None
-    sequence: int
-    recovered_ns: int | None
+    source: FaultSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
     """All that is known of one NPU.
 
-    ``health`` is the last value the driver gave, ``health_asked_after`` the sequence number its
-    reading carried. ``lost_since_ms``: the last answer said so, or none came since the NPU was
-    listed again. ``unlisted_since_ms``: the driver no longer lists the NPU. ``failed_rounds``
-    counts failed rounds since the last full answer.
+    ``codes`` are the driver's, ``raised`` our own; readings touch the former alone (faults D05).
+    ``link`` is what is known of its ports, None once an event has outdated it.
+    ``wake_at_ms`` is when something changes though nothing comes, None while nothing will.
     """
 
     npu: Npu
-    codes: Mapping[FaultCode, CodeState] = field(default_factory=dict)
-    health: int | None = None
-    health_asked_after: int = 0
-    lost_since_ms: Millis | None = None
-    unlisted_since_ms: Millis | None = None
-    parked: bool = False
-    failed_rounds: int = 0
-    tried: bool = False
-    answered: bool = False
+    ports: Ports = Ports.NONE
+    coupled: bool = False
+    contact: Contact = NO_CONTACT
+    codes: Codes = field(default_factory=lambda: MappingProxyType({}))
+    raised: Mapping[FaultCode, Raised] = field(default_factory=lambda: MappingProxyType({}))
+    checks: Checks = field(default_factory=lambda: MappingProxyType({}))
+    association: Association = NO_ASSOCIATION
+    link: LinkState | None = None
+    history: History = _NO_HISTORY
+    wake_at_ms: Millis | None = None
 
-    @property
-    def tellable(self) -> bool:
-        """Return whether there is anything to tell of this NPU yet."""
-        seen_lost = self.unlisted_since_ms is not None or self.lost_since_ms is not None
-        return self.tried or seen_lost
+    def counting(self, now: Millis) -> frozenset[FaultCode]:
+        """Return the driver's codes that have an effect at *now*."""
+        return frozenset(code for code, state in self.codes.items() if state.counts(now))
+
+    def standing(self) -> Mapping[FaultCode, Millis]:
+        """Return every code that stands, whoever says so, with since when."""
+        driver = {code: it.since_ms for code, it in self.codes.items() if it.stands}
+        return driver | {code: it.since_ms for code, it in self.raised.items()}
 
 
-def place(condition: Condition, npu: Npu, now: Millis) -> Condition:
-    """Return the condition after the inventory said *npu* of the NPU.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What one input made of one NPU, what that is news of, and whether the driver must be asked.
 
-    An NPU that is listed again counts as lost until it has answered: a card may come back dead.
+    ``condition`` is the same object as before where the input said nothing new.
     """
-    unlisted_since = condition.unlisted_since_ms
-    lost_since = condition.lost_since_ms
-    if npu.address is None:
-        unlisted_since = now if unlisted_since is None else unlisted_since
-    elif unlisted_since is not None:
-        lost_since = unlisted_since if lost_since is None else lost_since
-        unlisted_since = None
-    if npu == condition.npu and unlisted_since == condition.unlisted_since_ms:
-        return condition
-    return replace(condition, npu=npu, unlisted_since_ms=unlisted_since, lost_since_ms=lost_since)
+
+    condition: Condition
+    news: News = ()
+    ask: bool = False
 
 
-def hear(condition: Condition, event: FaultEvent, catalog: Catalog) -> Condition:
-    """Return the condition after *event*.
+def hear(condition: Condition, event: FaultEvent, rules: FaultRules, now: Millis) -> Step:
+    """Return what *event* makes of the NPU.
 
-    A recovery clears nothing by itself: the driver may still list the code, so the next reading
-    decides. One-off events change nothing, and neither does the end of a reset: what was cached
-    about the chip is void then, but only a reading knows what is true instead.
+    The end of a reset clears nothing: what was cached about the chip is void then, but only a
+    reading knows what is true instead.
     """
-    if event.assertion is Assertion.ONE_OFF or event.code == RESET_FINISHED:
-        return condition
-    old = condition.codes.get(event.code)
-    if event.assertion is Assertion.OCCURRED:
-        state = CodeState(
-            stands=True,
-            since_ms=old.since_ms if old is not None and old.stands else event.received_at_ms,
-            severity=event.severity,
-            sequence=event.sequence,
-            recovered_ns=None,
-        )
-    elif old is not None:
-        state = replace(old, sequence=event.sequence, recovered_ns=event.seen_ns)
-    else:
-        state = CodeState(
-            stands=False,
-            since_ms=event.received_at_ms,
-            severity=None,
-            sequence=event.sequence,
-            recovered_ns=event.seen_ns,
-        )
-    return replace(condition, codes=_bounded({**condition.codes, event.code: state}, catalog))
+    if event.code == RESET_FINISHED:
+        return Step(condition=condition, ask=True)
+    if event.code == _NO_CODE or not concerns(event.code, condition.ports):
+        return Step(condition=condition)
+    if HBM_FAULT in rules.duration:
+        held, passes = association.admit(condition.association, event)
+        if held is not condition.association:
+            condition = replace(condition, association=held)
+        if not passes:
+            return Step(condition=condition)
+    return _take(condition, event, rules, now)
 
 
-def learn(condition: Condition, reading: HealthReading, catalog: Catalog) -> Condition:
-    """Return the condition after *reading*.
+def _take(condition: Condition, event: FaultEvent, rules: FaultRules, now: Millis) -> Step:
+    state, news = standing.hear(condition.codes, event)
+    codes, cut = standing.bounded({**condition.codes, event.code: state}, rules.catalog)
+    after = checks.hear(condition.checks, event)
+    link = condition.link
+    if event.code == LINK_DOWN and event.assertion is Assertion.RECOVERED:
+        link = None  # read before, and slow to read again: the driver knows better by now
+    return Step(
+        condition=replace(condition, codes=codes, checks=after, link=link),
+        news=news if not cut else (*news, *_cut_off(condition, cut, now)),
+        ask=bool(cut) or event.assertion is Assertion.RECOVERED,
+    )
 
-    An answer that lacks one of its two halves counts as a failed round, yet the other half is
-    taken over, but for an alarm: only the codes tell whether it takes the NPU out. A failed round
-    leaves what was known, and so does one that found no driver, or
-    another NPU in the place of this one.
-    """
+
+def _cut_off(condition: Condition, cut: frozenset[FaultCode], now: Millis) -> News:
+    """Return that codes which stood are forgotten for now; the next reading has the truth."""
+    return tuple(
+        CodeNews(kind=NoticeKind.RECOVERED, code=code, at_ms=now)
+        for code in sorted(cut)
+        if (state := condition.codes.get(code)) and state.stands
+    )
+
+
+def learn(condition: Condition, reading: HealthReading, rules: FaultRules, now: Millis) -> Step:
+    """Return what *reading* makes of the NPU."""
     outcome = reading.outcome
-    if isinstance(outcome, HealthAnswer):
-        return _learn_answer(condition, reading, outcome, catalog)
-    return replace(
-        condition,
-        tried=True,
-        parked=condition.parked or outcome is ReadingFailure.UNRESPONSIVE,
-        failed_rounds=condition.failed_rounds + (outcome is ReadingFailure.FAILED),
-    )
-
-
-def _learn_answer(
-    condition: Condition, reading: HealthReading, answer: HealthAnswer, catalog: Catalog
-) -> Condition:
-    codes = condition.codes
-    if answer.codes is not None:
-        codes = _compared(codes, answer.codes - {RESET_FINISHED}, reading)
-        codes = _bounded(codes, catalog)
-    if not (answer.lost or _is_full(answer)):
-        calm = answer.health is not None and answer.health < ALARM
-        return replace(
-            condition,
-            codes=codes,
-            health=answer.health if calm else condition.health,
-            health_asked_after=reading.asked_after if calm else condition.health_asked_after,
-            lost_since_ms=condition.lost_since_ms if answer.health is None else None,
-            failed_rounds=condition.failed_rounds + 1,
-            tried=True,
+    codes, held = condition.codes, condition.association
+    news: News = ()
+    if isinstance(outcome, HealthAnswer) and outcome.codes is not None:
+        listed = frozenset(
+            code for code in outcome.codes - _NEVER_STAND if concerns(code, condition.ports)
         )
-    lost_since = condition.lost_since_ms
-    if lost_since is None:
-        lost_since = reading.answered_at_ms
-    return replace(
+        held = association.compare(held, listed, reading.asked_after)
+        listed -= _explained(condition, listed, rules, now)
+        codes, news = standing.compare(codes, listed, reading, now)
+        codes, cut = standing.bounded(codes, rules.catalog)
+        if cut:
+            news = tuple(told for told in news if told.code not in cut)
+            news += _cut_off(condition, cut, now)
+    new = replace(
         condition,
+        contact=contact.learn(condition.contact, reading),
         codes=codes,
-        health=answer.health,
-        health_asked_after=reading.asked_after,
-        lost_since_ms=lost_since if answer.lost else None,
-        parked=False,
-        failed_rounds=0,
-        tried=True,
-        answered=True,
+        association=held,
+        checks=checks.learn(condition.checks, reading),
+    )
+    return Step(condition=condition if new == condition else new, news=news)
+
+
+def _explained(
+    condition: Condition, listed: frozenset[FaultCode], rules: FaultRules, now: Millis
+) -> frozenset[FaultCode]:
+    if HBM_FAULT not in rules.duration:
+        return frozenset()
+    hbm = condition.codes.get(HBM_FAULT)
+    explained = association.explained(
+        condition.association, listed, hbm_stands=hbm is not None and hbm.stands, now=now
+    )
+    return frozenset(
+        code
+        for code in explained
+        if (state := condition.codes.get(code)) is None or not state.stands
     )
 
 
-def _is_full(answer: HealthAnswer) -> bool:
-    if answer.codes is not None and answer.health is not None:
-        return True
-    told_something = answer.codes is not None or answer.health is not None
-    return told_something and answer.rc == _NOT_SUPPORTED
+def advance(condition: Condition, rules: FaultRules, now: Millis) -> Step:
+    """Return what time alone makes of the NPU: pulses end, questions are due again."""
+    held, due = association.let_go(condition.association, now)
+    if held is not condition.association:
+        condition = replace(condition, association=held)
+    news: News = ()
+    ask = False
+    for event in due:
+        step = _take(condition, event, rules, now)
+        condition, news, ask = step.condition, news + step.news, ask or step.ask
+    left, asks = checks.advance(condition.checks, now)
+    codes = standing.without_ended_pulses(condition.codes, now)
+    if left is not condition.checks or codes is not condition.codes:
+        condition = replace(condition, checks=left, codes=codes)
+    return Step(condition=condition, news=news, ask=ask or asks)
 
 
-def _compared(
-    codes: Mapping[FaultCode, CodeState], listed: frozenset[FaultCode], reading: HealthReading
-) -> Mapping[FaultCode, CodeState]:
-    """Return the codes after the driver listed *listed*; the same mapping if that is no news."""
-    if not codes and not listed:
-        return codes
-    after: dict[FaultCode, CodeState] = {}
-    for code, state in codes.items():
-        if state.sequence > reading.asked_after or (state.stands and code in listed):
-            after[code] = state
-        elif code in listed:
-            after[code] = replace(state, stands=True, since_ms=reading.answered_at_ms)
-    for code in listed - codes.keys():
-        after[code] = CodeState(
-            stands=True,
-            since_ms=reading.answered_at_ms,
-            severity=None,
-            sequence=0,
-            recovered_ns=None,
-        )
-    return codes if after == codes else after
-
-
-def _bounded(
-    codes: Mapping[FaultCode, CodeState], catalog: Catalog
-) -> Mapping[FaultCode, CodeState]:
-    """Return *codes*, cut to what matters most where there are too many."""
-    if len(codes) <= _MOST_CODES:
-        return codes
-
-    def rank(code: FaultCode) -> tuple[bool, bool, int]:
-        state = codes[code]
-        return not state.stands, not isolates(catalog.level_of(code, state.severity)), code
-
-    return {code: codes[code] for code in sorted(codes, key=rank)[:_MOST_CODES]}
-
-
-def newest_recovery_ns(before: Condition, after: Condition) -> int | None:
-    """Return CLOCK_MONOTONIC of the newest recovery that *after* has confirmed, if any."""
-    confirmed = [
-        state.recovered_ns
-        for code, state in before.codes.items()
-        if state.stands and state.recovered_ns is not None and code not in after.codes
-    ]
-    return max(confirmed, default=None)
+def next_wake(condition: Condition) -> int | None:
+    """Return when ``advance`` is due."""
+    times = (
+        standing.next_pulse_end(condition.codes) if condition.codes else None,
+        checks.next_due(condition.checks) if condition.checks else None,
+        condition.association.wake_at_ms,
+    )
+    return min((at for at in times if at is not None), default=None)

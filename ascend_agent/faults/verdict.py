@@ -1,74 +1,217 @@
 """Whether an NPU is fit for service, given what is known of it, and every reason why not.
 
 A pure judgement of a condition: nothing is remembered here, so whatever lifts a cause lifts its
-consequence.
+consequence, and asking twice changes nothing (faults D28). Each cause is judged by itself, and the
+worst of them counts (faults D20).
 """
 
 from dataclasses import dataclass
 
-from ascend_agent.faults.catalog import isolates
-from ascend_agent.faults.condition import ALARM, Condition
+from ascend_agent.faults.condition import Condition
+from ascend_agent.faults.contact import ALARM
+from ascend_agent.faults.levels import RANK, breaks_network, takes_out, worst
 from ascend_agent.model.catalog import Catalog
-from ascend_agent.model.fault import CARD_DROP, FaultCode, FaultLevel, Severity
-from ascend_agent.model.health import ActiveFault, HealthState, UnhealthyReason
+from ascend_agent.model.fault import (
+    CARD_DROP,
+    FaultCode,
+    FaultLevel,
+    FaultSource,
+    Plane,
+    Severity,
+)
+from ascend_agent.model.health import ActiveFault, HealthState, NetworkView, UnhealthyReason
+from ascend_agent.model.ids import Millis
+from ascend_agent.model.isolation import Upgrade
+
+_SICK_CARD = frozenset(
+    {
+        UnhealthyReason.FAULT,
+        UnhealthyReason.UPGRADED,
+        UnhealthyReason.MANUALLY_SEPARATED,
+        UnhealthyReason.RESETTING,
+        UnhealthyReason.CARD_DROP,
+        UnhealthyReason.DCMI_HEALTH,
+    }
+)
+"""Reasons of one chip that concern the whole card; the others are about us and the driver."""
+
+_NO_NETWORK_FAULT = NetworkView()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Circumstances:
+    """What the verdict on an NPU depends on besides its own condition.
+
+    ``held``: which of its shares containers have, None where that is not known. ``sibling_sick``:
+    another chip of its card is, and the two are reset together.
+    """
+
+    catalog: Catalog
+    most_failed_rounds: int
+    driver_gone: bool
+    share_missing: bool
+    in_use: bool
+    held: frozenset[int] | None
+    resetting: bool
+    sibling_sick: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What follows from a condition."""
+    """What follows from a condition; the fields are those of ``NpuView``."""
 
     state: HealthState
     reasons: tuple[UnhealthyReason, ...]
     faults: tuple[ActiveFault, ...]
+    level: FaultLevel | None
+    network: NetworkView
+    kept: frozenset[int] | None
+
+    @property
+    def sick(self) -> bool:
+        """Return whether a card whose chips are reset together suffers from this one."""
+        return not _SICK_CARD.isdisjoint(self.reasons)
 
 
-def judge(
-    condition: Condition,
-    *,
-    catalog: Catalog,
-    most_failed_rounds: int,
-    driver_gone: bool,
-    share_missing: bool,
-) -> Verdict:
+def judge(condition: Condition, around: Circumstances, now: Millis) -> Verdict:
     """Return whether the NPU is fit for service, with every reason why not.
 
     Reasons are in the order of ``UnhealthyReason``, faults ascend by code.
     """
-    faults = _active_faults(condition, catalog)
-    dropped = any(fault.code == CARD_DROP for fault in faults)
-    unresponsive = condition.parked or condition.failed_rounds >= most_failed_rounds
-    found = {
-        UnhealthyReason.FAULT: any(f.isolates and f.code != CARD_DROP for f in faults),
-        UnhealthyReason.CARD_DROP: dropped,
-        UnhealthyReason.DCMI_HEALTH: (condition.health or 0) >= ALARM
-        and not any(catalog.knows(fault.code) for fault in faults),
-        UnhealthyReason.DRIVER_UNRESPONSIVE: unresponsive,
-        UnhealthyReason.DRIVER_UNAVAILABLE: driver_gone,
-        UnhealthyReason.SHARE_NOT_ENABLED: share_missing,
-        UnhealthyReason.NOT_READ: not (condition.answered or unresponsive or dropped),
-    }
-    reasons = tuple(reason for reason, holds in found.items() if holds)
+    faults = _active_faults(condition, around, now)
+    upgrades = condition.history.upgrades
+    raised = _upgraded(upgrades, around.catalog, Plane.CHIP)
+    reasons = _reasons(condition, around, faults, raised)
+    level = _level(faults, raised, reasons)
+    spared = FaultLevel.PRE_SEPARATE_NPU in {level, *raised, *(f.level for f in faults)}
     if reasons:
         state = HealthState.SEPARATED
-    elif any(fault.level is FaultLevel.SUB_HEALTH for fault in faults):
-        state = HealthState.SUB_HEALTHY
-    else:
+    elif level is None or RANK[level] < RANK[FaultLevel.SUB_HEALTH]:
         state = HealthState.HEALTHY
-    return Verdict(state=state, reasons=reasons, faults=faults)
+    else:
+        state = HealthState.SUB_HEALTHY
+    return Verdict(
+        state=state,
+        reasons=reasons,
+        faults=faults,
+        level=level,
+        network=_network(faults, upgrades, around.catalog),
+        kept=around.held if spared and not reasons else None,
+    )
 
 
-def _active_faults(condition: Condition, catalog: Catalog) -> tuple[ActiveFault, ...]:
-    since = {code: state.since_ms for code, state in condition.codes.items() if state.stands}
-    drops = [at for at in (condition.lost_since_ms, condition.unlisted_since_ms) if at is not None]
-    if drops:
-        since[CARD_DROP] = min([*drops, since.get(CARD_DROP, drops[0])])
+def _reasons(
+    condition: Condition,
+    around: Circumstances,
+    faults: tuple[ActiveFault, ...],
+    raised: tuple[FaultLevel, ...],
+) -> tuple[UnhealthyReason, ...]:
+    contact = condition.contact
+    dropped = any(fault.code == CARD_DROP for fault in faults)
+    unresponsive = contact.parked or contact.failed_rounds >= around.most_failed_rounds
+    out = {level for level in raised if takes_out(level, in_use=around.in_use)}
+    manual = FaultLevel.MANUALLY_SEPARATE_NPU
+    found = {
+        UnhealthyReason.FAULT: any(it.isolates and it.code != CARD_DROP for it in faults),
+        UnhealthyReason.UPGRADED: bool(out - {manual}),
+        UnhealthyReason.MANUALLY_SEPARATED: manual in out,
+        UnhealthyReason.RESETTING: around.resetting,
+        UnhealthyReason.CARD_SIBLING: around.sibling_sick,
+        UnhealthyReason.CARD_DROP: dropped,
+        UnhealthyReason.DCMI_HEALTH: (contact.health or 0) >= ALARM
+        and not any(_explains(fault, around.catalog) for fault in faults),
+        UnhealthyReason.DRIVER_UNRESPONSIVE: unresponsive,
+        UnhealthyReason.DRIVER_UNAVAILABLE: around.driver_gone,
+        UnhealthyReason.SHARE_NOT_ENABLED: around.share_missing,
+        UnhealthyReason.NOT_READ: not (contact.answered or unresponsive or dropped),
+    }
+    return tuple([reason for reason, holds in found.items() if holds])
+
+
+def _explains(fault: ActiveFault, catalog: Catalog) -> bool:
+    """Return whether *fault* accounts for a health value that says the chip is sick."""
+    ours = fault.source in {FaultSource.LINK, FaultSource.HANG}
+    return fault.lasting and not ours and catalog.knows(fault.code)
+
+
+def _level(
+    faults: tuple[ActiveFault, ...],
+    raised: tuple[FaultLevel, ...],
+    reasons: tuple[UnhealthyReason, ...],
+) -> FaultLevel | None:
+    levels = [fault.level for fault in faults if fault.plane is Plane.CHIP]
+    levels += raised
+    if UnhealthyReason.DCMI_HEALTH in reasons:
+        levels.append(FaultLevel.SEPARATE_NPU)  # as of an unknown code at that health (faults D06)
+    return worst(levels)
+
+
+def _network(
+    faults: tuple[ActiveFault, ...], upgrades: tuple[Upgrade, ...], catalog: Catalog
+) -> NetworkView:
+    levels = [fault.level for fault in faults if fault.plane is Plane.NETWORK]
+    levels += _upgraded(upgrades, catalog, Plane.NETWORK)
+    if not levels:
+        return _NO_NETWORK_FAULT
+    return NetworkView(level=worst(levels), healthy=not any(map(breaks_network, levels)))
+
+
+def _upgraded(
+    upgrades: tuple[Upgrade, ...], catalog: Catalog, plane: Plane
+) -> tuple[FaultLevel, ...]:
+    """Return the levels of the upgrades of *plane*; one that names no code is the chip's."""
+    return tuple(
+        [
+            upgrade.level
+            for upgrade in upgrades
+            if (Plane.CHIP if upgrade.code is None else catalog.plane_of(upgrade.code)) is plane
+        ]
+    )
+
+
+def _active_faults(
+    condition: Condition, around: Circumstances, now: Millis
+) -> tuple[ActiveFault, ...]:
+    if not condition.codes and not condition.raised:
+        return ()
+    catalog = around.catalog
     faults = []
-    for code in sorted(since):
-        level = catalog.level_of(code, _severity(condition, code))
+    for code, state in condition.codes.items():
+        if state.counts(now) and code not in condition.raised:
+            level = catalog.level_of(code, _severity(condition, code))
+            plane = catalog.plane_of(code)
+            faults.append(
+                ActiveFault(
+                    code=code,
+                    level=level,
+                    isolates=plane is Plane.CHIP and takes_out(level, in_use=around.in_use),
+                    since_ms=state.since_ms,
+                    plane=plane,
+                    lasting=state.stands,
+                )
+            )
+    for code, found in condition.raised.items():
+        # A guess of ours must not take an NPU out merely because the table does not know its code.
+        severity = Severity.WARNING if found.source is FaultSource.HANG else None
+        level, plane = catalog.level_of(code, severity), catalog.plane_of(code)
+        known = condition.codes.get(code)
+        earlier = known.since_ms if known and known.counts(now) else found.since_ms
         faults.append(
-            ActiveFault(code=code, level=level, isolates=isolates(level), since_ms=since[code])
+            ActiveFault(
+                code=code,
+                level=level,
+                isolates=plane is Plane.CHIP and takes_out(level, in_use=around.in_use),
+                since_ms=min(found.since_ms, earlier),
+                plane=plane,
+                source=found.source,
+            )
         )
+    faults.sort(key=_by_code)
     return tuple(faults)
+
+
+def _by_code(fault: ActiveFault) -> FaultCode:
+    return fault.code
 
 
 def _severity(condition: Condition, code: FaultCode) -> Severity | None:
@@ -76,11 +219,10 @@ def _severity(condition: Condition, code: FaultCode) -> Severity | None:
 
     A health value read before the code's newest event says nothing about it.
     """
-    state = condition.codes.get(code)
-    if state is None:
-        return None
+    state = condition.codes[code]
     if state.severity is not None:
         return state.severity
-    if condition.health is None or state.sequence > condition.health_asked_after:
+    contact = condition.contact
+    if contact.health is None or state.sequence > contact.health_asked_after:
         return None
-    return Severity(condition.health)
+    return Severity(contact.health)

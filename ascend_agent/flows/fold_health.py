@@ -1,42 +1,75 @@
-"""Events, readings, inventory and driver state → NodeView: the one writer of health.
+"""Everything that bears on health → NodeView: the one writer of health.
 
-Each input is folded into the ledger of ``faults``; the view that results is published when it
-changed. The ledger says itself when it wants to be asked again though nothing came.
+All inputs that are there are folded together by ``faults.fold``; what comes of it is published
+where it changed: the view, questions to the driver, notices for people, and what must outlive this
+process. The fold says itself when it wants to be asked again though nothing came.
 """
 
 import logging
+from dataclasses import dataclass
+from typing import Any
 
 from ascend_agent.bus import Bus
 from ascend_agent.errors import LaggedError
-from ascend_agent.faults.catalog import CATALOG
+from ascend_agent.faults.fold import Folded, FoldInput, SwitchesMissed, fold
 from ascend_agent.faults.ledger import Ledger
-from ascend_agent.model.fault import Assertion, FaultEvent
-from ascend_agent.model.health import NodeView, ShareStates
-from ascend_agent.model.npu import DriverState, Inventory
+from ascend_agent.model.fault import Assertion, FaultEvent, Resync
+from ascend_agent.model.fault_rules import FaultConfigState
+from ascend_agent.model.health import NodeView
+from ascend_agent.model.isolation import Isolation
+from ascend_agent.model.notices import HealthNotice, Requery
 from ascend_agent.runtime.clock import Clock
 from ascend_agent.runtime.latest import Latest, LatestWriter
+from ascend_agent.runtime.topic import Publisher
 from ascend_agent.runtime.wakeup import Wakeup
 
 log = logging.getLogger(__name__)
 
-Level = Latest[Inventory] | Latest[DriverState] | Latest[ShareStates]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthSinks:
+    """Where what is made here goes."""
+
+    node: LatestWriter[NodeView]
+    requeries: Publisher[Requery]
+    notices: Publisher[HealthNotice]
+    isolation: LatestWriter[Isolation]
+
+    @classmethod
+    def claim(cls, bus: Bus, task: str) -> "HealthSinks":
+        """Return the handles of *task*, which alone may write there."""
+        return cls(
+            node=bus.node.claim(task),
+            requeries=bus.requeries.claim(task),
+            notices=bus.notices.claim(task),
+            isolation=bus.isolation.claim(task),
+        )
 
 
 class FoldHealth:
     """Owns the ledger of this node's health."""
 
-    def __init__(
-        self, *, bus: Bus, node: LatestWriter[NodeView], ledger: Ledger, clock: Clock
-    ) -> None:
-        self._bus = bus
-        self._node = node
+    def __init__(self, *, bus: Bus, sinks: HealthSinks, ledger: Ledger, clock: Clock) -> None:
+        self._sinks = sinks
         self._ledger = ledger
         self._clock = clock
         self._wakeup = Wakeup()
         # Subscribed from the start: a flow that restarts must not miss what came meanwhile.
+        self._restored = bus.restored.subscribe(self._wakeup)
         self._faults = bus.faults.subscribe(self._wakeup)
         self._readings = bus.readings.subscribe(self._wakeup)
-        self._levels: tuple[Level, ...] = (bus.inventory, bus.driver, bus.shares)
+        self._switches = bus.switches.subscribe(self._wakeup)
+        self._operator = bus.operator.subscribe(self._wakeup)
+        self._levels: tuple[Latest[Any], ...] = (
+            bus.fault_config,
+            bus.inventory,
+            bus.driver,
+            bus.shares,
+            bus.allocations,
+            bus.hangs,
+            bus.links,
+            bus.dpus,
+        )
         self._seen = [0] * len(self._levels)
         for level in self._levels:
             level.attach(self._wakeup)
@@ -44,46 +77,68 @@ class FoldHealth:
     async def run(self) -> None:
         """Fold for ever."""
         while True:
-            self._take()
-            if self._ledger.view is not None:
-                self._node.put(self._ledger.view)
-            await self._wakeup.wait(self._clock.loop_time(self._ledger.wake_at_ms))
+            folded = fold(self._ledger, self._inputs(), self._clock.now())
+            self._publish(folded)
+            await self._wakeup.wait(self._clock.loop_time(folded.wake_at))
 
-    def _take(self) -> None:
-        now = self._clock.now()
-        ledger = self._ledger
+    def _inputs(self) -> list[FoldInput]:
+        """Return what came, in the order in which it must be taken in.
+
+        What an earlier agent remembered comes before the NPUs that it is about. Faults come before
+        readings: a reading yields to the events that came after it was asked for.
+        """
+        inputs: list[FoldInput] = []
+        inputs += self._restored.drain()
         for index, level in enumerate(self._levels):
-            if level.version != self._seen[index] and level.value is not None:
+            value: FoldInput | FaultConfigState | None = level.value
+            if level.version != self._seen[index] and value is not None:
                 self._seen[index] = level.version
-                ledger = ledger.apply(level.value, now)
-        # Faults before readings: a reading yields to the events that came after it was asked for.
-        # Who lags asks for nothing: every NPU is read again within a period, whatever was lost.
+                inputs.append(value.rules if isinstance(value, FaultConfigState) else value)
         try:
             for notice in self._faults.drain():
-                ledger = ledger.apply(notice, now)
+                inputs.append(notice)
                 if isinstance(notice, FaultEvent):
-                    _log_event(notice, ledger.view)
+                    self._log_event(notice)
         except LaggedError as lost:
             log.warning("fault events missed", extra={"missed": lost.missed})
+            inputs.append(Resync(npu=None, reason="fault events missed"))
         try:
-            for reading in self._readings.drain():
-                ledger = ledger.apply(reading, now)
+            inputs += self._readings.drain()
         except LaggedError as lost:
             log.warning("health readings missed", extra={"missed": lost.missed})
-        self._ledger = ledger.advance(now)
+            inputs.append(Resync(npu=None, reason="health readings missed"))
+        try:
+            inputs += self._switches.drain()
+        except LaggedError as lost:
+            log.warning("switch events missed", extra={"missed": lost.missed})
+            inputs.append(SwitchesMissed())
+        inputs += self._operator.drain()
+        return inputs
 
+    def _publish(self, folded: Folded) -> None:
+        """Publish what is new: the view first, for the kubelet waits for it."""
+        before, self._ledger = self._ledger, folded.ledger
+        after = folded.ledger
+        if after.view is not None and after.view is not before.view:
+            self._sinks.node.put(after.view)
+        if folded.requeries:
+            self._sinks.requeries.publish(Requery(npus=folded.requeries))
+        if after.isolation is not None and after.isolation is not before.isolation:
+            self._sinks.isolation.put(after.isolation)
+        for notice in folded.notices:
+            self._sinks.notices.publish(notice)
 
-def _log_event(event: FaultEvent, view: NodeView | None) -> None:
-    level = logging.INFO if event.assertion is Assertion.ONE_OFF else logging.DEBUG
-    if not log.isEnabledFor(level):
-        return  # a storm of events must not pay for lines nobody reads
-    known = (each.npu.names for each in view.npus if each.npu.phy == event.npu) if view else ()
-    facts = {
-        **next(iter(known), {"npu": event.npu}),
-        "fault": CATALOG.text_of(event.code),
-        "text": event.text,
-    }
-    if event.assertion is Assertion.ONE_OFF:
-        log.info("fault noticed once", extra=facts)
-    else:
-        log.debug("fault event", extra=facts | {"assertion": event.assertion.name.lower()})
+    def _log_event(self, event: FaultEvent) -> None:
+        level = logging.INFO if event.assertion is Assertion.ONE_OFF else logging.DEBUG
+        if not log.isEnabledFor(level):
+            return  # a storm of events must not pay for lines nobody reads
+        known = self._ledger.conditions.get(event.npu)
+        facts = {
+            **(known.npu.names if known else {"npu": event.npu}),
+            "fault": self._ledger.catalog.text_of(event.code),
+            "text": event.text,
+        }
+        if event.assertion is Assertion.ONE_OFF:
+            log.info("fault noticed once", extra=facts)
+        else:
+            log.debug("fault event", extra=facts | {"assertion": event.assertion.name.lower()})

@@ -8,8 +8,7 @@ import pytest
 from ascend_agent.doctor.findings import Verdict
 from ascend_agent.doctor.npus import CHECK
 from ascend_agent.doctor.survey import Survey
-from ascend_agent.faults.catalog import CATALOG
-from ascend_agent.model.fault import FaultCode, FaultLevel
+from ascend_agent.model.fault import FaultCode
 from ascend_agent.model.health import HealthAnswer
 from ascend_agent.model.ids import CardId
 from tests.doctor.scene import SICK, found, npu, place, survey, the_one
@@ -83,7 +82,7 @@ async def test_a_return_code_comes_with_its_next_step(tmp_path: Path) -> None:
 
 async def test_a_code_that_is_only_reported_is_a_warning(tmp_path: Path) -> None:
 
-    mild = next(code for code, level in CATALOG.levels.items() if level is FaultLevel.SUB_HEALTH)
+    mild = 0x80818C06
     answer = HealthAnswer(health=0, lost=False, codes=frozenset({FaultCode(mild)}))
 
     findings = await found(CHECK, place(tmp_path, driver=survey(npu(0, health=answer))))

@@ -2,9 +2,13 @@
 
 from collections.abc import Sequence
 
+from ascend_agent import chips
 from ascend_agent.faults.catalog import CATALOG
-from ascend_agent.faults.ledger import HealthRules, Ledger, LedgerItem
+from ascend_agent.faults.fold import Folded, FoldInput
+from ascend_agent.faults.fold import fold as fold_all
+from ascend_agent.faults.ledger import HealthRules, Ledger
 from ascend_agent.model.fault import Assertion, FaultCode, FaultEvent, Origin, Severity
+from ascend_agent.model.fault_rules import FaultRules
 from ascend_agent.model.health import HealthAnswer, HealthReading, NpuView, ReadingFailure
 from ascend_agent.model.ids import Millis, PhyId
 from ascend_agent.model.npu import DriverPhase, DriverState, Inventory, Npu
@@ -102,19 +106,33 @@ STARTING = DriverState(phase=DriverPhase.STARTING)
 UNAVAILABLE = DriverState(phase=DriverPhase.UNAVAILABLE)
 
 
-def empty(*, shares_required: bool = False) -> Ledger:
-    return Ledger.empty(catalog=CATALOG, rules=HealthRules(shares_required=shares_required))
+RULES = FaultRules(catalog=CATALOG)
+SPECS = {spec.generation: spec for spec in chips.SPECS}
 
 
-def fold(ledger: Ledger, items: Sequence[LedgerItem], *, now: int = 20_000) -> Ledger:
+def empty(*, fault_rules: FaultRules = RULES, rules: HealthRules | None = None) -> Ledger:
+    return Ledger.empty(
+        fault_rules=fault_rules,
+        rules=rules or HealthRules(shares_required=False),
+        specs=SPECS,
+    )
+
+
+def fold(ledger: Ledger, items: Sequence[FoldInput], *, now: int = 20_000) -> Ledger:
+    """Return what *items*, one after the other, make of *ledger*; none: what the time does."""
     for item in items:
-        ledger = ledger.apply(item, Millis(now))
-    return ledger
+        ledger = fold_all(ledger, [item], Millis(now)).ledger
+    return ledger if items else fold_all(ledger, [], Millis(now)).ledger
+
+
+def folded(ledger: Ledger, *items: FoldInput, now: int = 20_000) -> Folded:
+    """Return all that *items*, taken in together, make of *ledger*."""
+    return fold_all(ledger, items, Millis(now))
 
 
 def healthy(*npus: int) -> Ledger:
     """Return the ledger of a node whose NPUs were all read and found well at 20,000 ms."""
-    items: list[LedgerItem] = [READY, inventory(*npus)]
+    items: list[FoldInput] = [READY, inventory(*npus)]
     return fold(empty(), [*items, *(answer(npu=npu) for npu in npus)])
 
 

@@ -2,7 +2,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from ascend_agent.faults.ledger import LedgerItem
+from ascend_agent.faults.fold import FoldInput
 from ascend_agent.model.fault import (
     CARD_DROP,
     RESET_FINISHED,
@@ -233,7 +233,7 @@ SILENT = UnhealthyReason.DRIVER_UNRESPONSIVE
     ],
 )
 def test_health_follows_the_story(
-    story: Sequence[LedgerItem],
+    story: Sequence[FoldInput],
     reasons: tuple[UnhealthyReason, ...],
     codes: list[FaultCode],
 ) -> None:

@@ -1,12 +1,13 @@
 import pytest
 
-from ascend_agent.faults.ledger import LedgerItem
+from ascend_agent.faults.fold import FoldInput
+from ascend_agent.faults.ledger import HealthRules
 from ascend_agent.model.fault import (
     FaultCode,
     FaultEvent,
 )
 from ascend_agent.model.health import ReadingFailure, ShareStates, UnhealthyReason
-from ascend_agent.model.ids import Millis, PhyId
+from ascend_agent.model.ids import PhyId
 from tests.faults.steps import (
     DRIVER_DOWN,
     FAILED,
@@ -71,7 +72,7 @@ def test_an_npu_known_but_never_read_or_listed_is_shown_as_dropped() -> None:
 
 
 def test_a_fault_names_its_event_and_its_times() -> None:
-    told = shown(healthy(0).apply(occur(RESTART, seq=7), Millis(30_000)))
+    told = shown(fold(healthy(0), [occur(RESTART, seq=7)], now=30_000))
 
     assert (told.since_ms, told.cause_ns) == (30_000, 1_000_007)
     assert [fault.since_ms for fault in told.faults] == [10_007]
@@ -81,30 +82,30 @@ def test_a_recovery_names_its_event() -> None:
     """The reading only confirmed what the event had said, so latency counts from the event."""
     ledger = fold(healthy(0), [occur(RESTART, seq=1), recover(RESTART, seq=2)])
 
-    told = shown(ledger.apply(answer(asked=2), Millis(40_000)))
+    told = shown(fold(ledger, [answer(asked=2)], now=40_000))
 
     assert (told.since_ms, told.cause_ns) == (40_000, 1_000_002)
 
 
 def test_a_change_that_a_reading_found_names_no_event() -> None:
-    ledger = healthy(0).apply(occur(RESTART, seq=1), Millis(30_000))
+    ledger = fold(healthy(0), [occur(RESTART, seq=1)], now=30_000)
 
-    told = shown(ledger.apply(answer(asked=1), Millis(40_000)))
+    told = shown(fold(ledger, [answer(asked=1)], now=40_000))
 
     assert (told.since_ms, told.cause_ns) == (40_000, None)
 
 
 def test_a_second_fault_keeps_the_time_and_cause_of_the_state() -> None:
-    ledger = healthy(0).apply(occur(RESTART, seq=1), Millis(30_000))
+    ledger = fold(healthy(0), [occur(RESTART, seq=1)], now=30_000)
 
-    told = shown(ledger.apply(occur(RESET, seq=2), Millis(31_000)))
+    told = shown(fold(ledger, [occur(RESET, seq=2)], now=31_000))
 
     assert (told.since_ms, told.cause_ns) == (30_000, 1_000_001)
 
 
 def test_a_repeated_fault_keeps_its_first_time_and_is_no_news() -> None:
-    ledger = healthy(0).apply(occur(RESTART, seq=1), Millis(30_000))
-    again = ledger.apply(occur(RESTART, seq=2), Millis(31_000))
+    ledger = fold(healthy(0), [occur(RESTART, seq=1)], now=30_000)
+    again = fold(ledger, [occur(RESTART, seq=2)], now=31_000)
 
     assert again.view is ledger.view
     assert [fault.since_ms for fault in shown(again).faults] == [10_001]
@@ -112,7 +113,7 @@ def test_a_repeated_fault_keeps_its_first_time_and_is_no_news() -> None:
 
 def test_a_fault_that_comes_back_is_dated_anew() -> None:
     """Recovered and forgotten; the next occurrence is a new one."""
-    story: list[LedgerItem] = [occur(RESTART, seq=1), recover(RESTART, seq=2), answer(asked=2)]
+    story: list[FoldInput] = [occur(RESTART, seq=1), recover(RESTART, seq=2), answer(asked=2)]
 
     told = shown(fold(healthy(0), [*story, occur(RESTART, seq=3)]))
 
@@ -169,9 +170,9 @@ def test_the_first_list_waits_300_ms_at_most() -> None:
     """KL-6, KL-9: a hung card holds up nobody; it joins when it is read."""
     ledger = fold(empty(), [inventory(0, 1), answer(npu=0)], now=1_000)
     assert ledger.wake_at_ms == 1_300
-    assert ledger.advance(Millis(1_299)).view is None
+    assert fold(ledger, [], now=1_299).view is None
 
-    ledger = ledger.advance(Millis(1_300))
+    ledger = fold(ledger, [], now=1_300)
 
     assert phys(ledger) == [0]
     assert ledger.wake_at_ms is None
@@ -246,24 +247,24 @@ def test_the_same_inventory_again_is_no_news() -> None:
 
 
 def test_npus_keep_their_state_for_the_grace_without_a_driver() -> None:
-    ledger = healthy(0).apply(UNAVAILABLE, Millis(50_000))
+    ledger = fold(healthy(0), [UNAVAILABLE], now=50_000)
     assert ledger.wake_at_ms == 80_000
     # A worker that tries to start and fails again is the same outage.
-    ledger = ledger.apply(STARTING, Millis(60_000)).apply(reading(DRIVER_DOWN), Millis(60_000))
-    assert shown(ledger.advance(Millis(79_999))).healthy
+    ledger = fold(fold(ledger, [STARTING], now=60_000), [reading(DRIVER_DOWN)], now=60_000)
+    assert shown(fold(ledger, [], now=79_999)).healthy
 
-    ledger = ledger.advance(Millis(80_000))
+    ledger = fold(ledger, [], now=80_000)
 
     assert shown(ledger).reasons == (NO_DRIVER,)
     assert shown(ledger).since_ms == 80_000
     assert ledger.wake_at_ms is None
-    assert ledger.apply(UNAVAILABLE, Millis(90_000)) is ledger
+    assert fold(ledger, [UNAVAILABLE], now=90_000) is ledger
 
 
 def test_after_a_long_outage_an_npu_is_offered_once_it_has_answered() -> None:
     """What was known before says nothing: the outage may have been this very card's doing."""
-    ledger = healthy(0).apply(UNAVAILABLE, Millis(50_000)).advance(Millis(80_000))
-    back = ledger.apply(READY, Millis(95_000))
+    ledger = fold(fold(healthy(0), [UNAVAILABLE], now=50_000), [], now=80_000)
+    back = fold(ledger, [READY], now=95_000)
 
     assert shown(back).reasons == (UnhealthyReason.NOT_READ,)
     assert not shown(fold(back, [reading(FAILED)])).healthy
@@ -272,11 +273,11 @@ def test_after_a_long_outage_an_npu_is_offered_once_it_has_answered() -> None:
 
 def test_a_driver_back_in_time_changes_nothing() -> None:
     before = healthy(0)
-    ledger = before.apply(UNAVAILABLE, Millis(50_000)).apply(READY, Millis(51_000))
+    ledger = fold(fold(before, [UNAVAILABLE], now=50_000), [READY], now=51_000)
 
     assert ledger.wake_at_ms is None
     assert ledger.view is before.view
-    assert ledger.apply(READY, Millis(52_000)) is ledger
+    assert fold(ledger, [READY], now=52_000) is ledger
 
 
 def test_the_nearest_deadline_is_the_one_to_wake_at() -> None:
@@ -286,7 +287,7 @@ def test_the_nearest_deadline_is_the_one_to_wake_at() -> None:
     ledger = fold(ledger, [inventory(0)], now=2_000)
     assert ledger.wake_at_ms == 2_300
 
-    ledger = ledger.advance(Millis(40_000))
+    ledger = fold(ledger, [], now=40_000)
     assert ledger.wake_at_ms is None
     assert phys(ledger) == []
 
@@ -298,7 +299,7 @@ def test_the_nearest_deadline_is_the_one_to_wake_at() -> None:
 def test_a_shared_npu_needs_its_share_flag(
     enabled: dict[PhyId, bool], reasons: tuple[UnhealthyReason, ...]
 ) -> None:
-    ledger = fold(empty(shares_required=True), [inventory(0), answer()])
+    ledger = fold(empty(rules=HealthRules(shares_required=True)), [inventory(0), answer()])
     assert shown(ledger).reasons == (NO_SHARE,)
 
     assert shown(fold(ledger, [ShareStates(enabled=enabled)])).reasons == reasons

@@ -6,10 +6,10 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ascend_agent.faults.ledger import Ledger, LedgerItem
+from ascend_agent.faults.fold import FoldInput
+from ascend_agent.faults.ledger import Ledger
 from ascend_agent.model.fault import CARD_DROP, FaultCode
 from ascend_agent.model.health import HealthState
-from ascend_agent.model.ids import Millis
 from ascend_agent.model.npu import Inventory
 from tests.faults.steps import (
     DEGRADED,
@@ -56,7 +56,7 @@ class Node:
     chips: dict[int, Chip] = field(default_factory=lambda: {npu: Chip() for npu in NPUS})
     sequence: int = 0
 
-    def do(self, step: tuple[str, int, FaultCode]) -> list[LedgerItem]:
+    def do(self, step: tuple[str, int, FaultCode]) -> list[FoldInput]:
         """Return what *step* makes reach the ledger."""
         what, npu, code = step
         chip = self.chips[npu]
@@ -82,7 +82,7 @@ class Node:
                 return [answer(*codes, asked=asked, npu=npu)]
         return outage(what, npu)
 
-    def read_all(self) -> list[LedgerItem]:
+    def read_all(self) -> list[FoldInput]:
         """Return a reading of every chip, asked now."""
         return [
             answer(*chip.codes, asked=self.sequence, npu=npu) for npu, chip in self.chips.items()
@@ -95,8 +95,8 @@ OUTAGES = (
 )
 
 
-def outage(what: str, npu: int) -> list[LedgerItem]:
-    told: dict[str, list[LedgerItem]] = {
+def outage(what: str, npu: int) -> list[FoldInput]:
+    told: dict[str, list[FoldInput]] = {
         "unresponsive": [reading(UNRESPONSIVE, npu=npu)],
         "failed": [reading(FAILED, npu=npu)] * 3,
         "driver down": [reading(DRIVER_DOWN, npu=npu)],
@@ -133,7 +133,7 @@ def test_once_quiet_and_read_the_codes_are_the_drivers(
     node = Node()
     ledger = start()
     for step in story:
-        ledger = fold(ledger, node.do(step)).advance(Millis(999_999))
+        ledger = fold(fold(ledger, node.do(step)), [], now=999_999)
 
     ledger = fold(ledger, [READY, inventory(*NPUS), *node.read_all()])
 
@@ -150,7 +150,7 @@ def test_nothing_stays_unhealthy_once_its_cause_is_gone(
     node = Node()
     ledger = start()
     for step in story:
-        ledger = fold(ledger, node.do(step)).advance(Millis(999_999))
+        ledger = fold(fold(ledger, node.do(step)), [], now=999_999)
     for chip in node.chips.values():
         chip.codes.clear()
 
@@ -166,7 +166,7 @@ def test_the_order_of_different_npus_does_not_matter(
     story: list[tuple[str, int, FaultCode]], random: Random
 ) -> None:
     node = Node()
-    queues: dict[int, list[LedgerItem]] = {npu: [] for npu in NPUS}
+    queues: dict[int, list[FoldInput]] = {npu: [] for npu in NPUS}
     for step in story:
         if step[0] in EVENTS:
             queues[step[1]] += node.do(step)
@@ -192,7 +192,7 @@ def test_the_generation_grows_exactly_with_what_is_visible(
     ledger = fold(start(), node.read_all())
     for step in story:
         for item in node.do(step):
-            before, ledger = ledger, ledger.apply(item, Millis(20_000))
+            before, ledger = ledger, fold(ledger, [item], now=20_000)
             assert before.view is not None
             assert ledger.view is not None
             grown = ledger.view.generation - before.view.generation

@@ -2,7 +2,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from ascend_agent.faults.ledger import LedgerItem
+from ascend_agent.faults.fold import FoldInput
 from ascend_agent.model.fault import (
     CARD_DROP,
     FaultCode,
@@ -107,7 +107,7 @@ ALARM = UnhealthyReason.DCMI_HEALTH
     ],
 )
 def test_the_verdict_follows_from_what_stands(
-    story: Sequence[LedgerItem],
+    story: Sequence[FoldInput],
     reasons: tuple[UnhealthyReason, ...],
     codes: list[FaultCode],
 ) -> None:

@@ -8,9 +8,8 @@ import pytest
 from looptime import LoopTimeProxy
 
 from ascend_agent.bus import Bus
-from ascend_agent.faults.catalog import CATALOG
-from ascend_agent.faults.ledger import HealthRules, Ledger
-from ascend_agent.flows.fold_health import FoldHealth
+from ascend_agent.faults.ledger import HealthRules
+from ascend_agent.flows.fold_health import FoldHealth, HealthSinks
 from ascend_agent.model.fault import Assertion, FaultCode, FaultEvent, Origin, Severity
 from ascend_agent.model.health import HealthAnswer, HealthReading, NodeView, ReadingFailure
 from ascend_agent.model.ids import Millis, PhyId
@@ -18,6 +17,7 @@ from ascend_agent.model.npu import DriverPhase, DriverState
 from ascend_agent.runtime.clock import Clock
 from tests.fakes.npus import inventory
 from tests.fakes.running import running, settle
+from tests.faults.steps import empty
 
 CODE = FaultCode(0x80E01801)
 
@@ -77,8 +77,8 @@ def _scene() -> _Scene:
     rules = HealthRules(shares_required=False, driver_grace_ms=30_000)
     flow = FoldHealth(
         bus=bus,
-        node=bus.node.claim("fold-health"),
-        ledger=Ledger.empty(catalog=CATALOG, rules=rules),
+        sinks=HealthSinks.claim(bus, "fold-health"),
+        ledger=empty(rules=rules),
         clock=Clock(),
     )
     return _Scene(bus, flow)

@@ -1,4 +1,4 @@
-"""Each NPU is read at the start, when an event calls for it, and slowly as a safety net."""
+"""Each NPU is read at the start, when the fold wants to know, and slowly as a safety net."""
 
 import asyncio
 import dataclasses
@@ -8,16 +8,10 @@ from dataclasses import dataclass, field
 from ascend_agent.bus import Bus
 from ascend_agent.errors import DriverError, DriverUnavailableError, NpuUnresponsiveError
 from ascend_agent.flows.read_health import ReadHealth, ReadPeriods
-from ascend_agent.model.fault import (
-    RESET_FINISHED,
-    Assertion,
-    FaultCode,
-    FaultEvent,
-    Origin,
-    Resync,
-)
+from ascend_agent.model.fault import Assertion, FaultCode, FaultEvent, Origin
 from ascend_agent.model.health import HealthAnswer, ReadingFailure
 from ascend_agent.model.ids import Millis, PhyId
+from ascend_agent.model.notices import Requery
 from ascend_agent.model.npu import DriverPhase, DriverState, NpuAddress
 from ascend_agent.runtime.clock import Clock
 from tests.fakes.npus import address, inventory
@@ -32,16 +26,18 @@ class _Health:
 
     codes: dict[int, frozenset[FaultCode]] = field(default_factory=dict)
     raises: Exception | None = None
-    alarm: bool = False
+    takes_s: float = 0
     whose: PhyId | None = None
     asked: list[tuple[int, float]] = field(default_factory=list)
 
     async def read_health(self, address: NpuAddress) -> HealthAnswer:
         self.asked.append((address.lane, round(asyncio.get_running_loop().time(), 3)))
+        if self.takes_s:
+            await asyncio.sleep(self.takes_s)
         if self.raises:
             raise self.raises
         codes = self.codes.get(address.lane, frozenset())
-        health = 2 if codes or self.alarm else 1
+        health = 2 if codes else 1
         return HealthAnswer(health=health, lost=False, codes=codes, phy=self.whose)
 
     def times(self, lane: int) -> list[float]:
@@ -69,89 +65,74 @@ def _scene(*, npus: int = 1, with_callbacks_s: float = 1000) -> _Scene:
     return _Scene(bus, health, flow)
 
 
-def _event(assertion: Assertion, *, sequence: int = 1, code: FaultCode = CODE) -> FaultEvent:
+def _event() -> FaultEvent:
     return FaultEvent(
         npu=PhyId(0),
-        code=code,
-        assertion=assertion,
+        code=CODE,
+        assertion=Assertion.OCCURRED,
         severity=None,
         received_at_ms=Millis(0),
         seen_ns=0,
         driver_time=None,
         origin=Origin.CALLBACK,
-        sequence=sequence,
+        sequence=1,
     )
 
 
-async def test_a_recovery_is_asked_about_at_once_and_again_while_the_code_is_listed() -> None:
-    """The driver may list a code for a while after it said that it recovered (1, 2, 4 s)."""
-    scene = _scene()
-    scene.health.codes[0] = frozenset({CODE})
-    faults = scene.bus.faults.claim("test")
-
-    async with running(scene.flow.run):
-        await asyncio.sleep(10)
-        faults.publish(_event(Assertion.RECOVERED))
-        await asyncio.sleep(60)
-
-    assert scene.health.times(0) == [0, 10, 11, 12, 14]
-
-
-async def test_the_questions_end_when_the_code_is_gone() -> None:
-    scene = _scene()
-    faults = scene.bus.faults.claim("test")
-
-    async with running(scene.flow.run):
-        await asyncio.sleep(10)
-        faults.publish(_event(Assertion.RECOVERED))
-        await asyncio.sleep(60)
-
-    assert scene.health.times(0) == [0, 10]
-
-
-async def test_a_new_occurrence_ends_the_questions() -> None:
-    """All but the one already waited for, which does no harm."""
-    scene = _scene()
-    scene.health.codes[0] = frozenset({CODE})
-    faults = scene.bus.faults.claim("test")
-
-    async with running(scene.flow.run):
-        await asyncio.sleep(10)
-        faults.publish(_event(Assertion.RECOVERED))
-        await asyncio.sleep(1.5)
-        faults.publish(_event(Assertion.OCCURRED, sequence=2))
-        await asyncio.sleep(60)
-
-    assert scene.health.times(0) == [0, 10, 11, 12]
-
-
-async def test_a_storm_of_recoveries_is_no_storm_of_calls() -> None:
-    """1,000 events a second on one card must not turn into as many driver calls."""
-    scene = _scene()
-    faults = scene.bus.faults.claim("test")
-
-    async with running(scene.flow.run):
-        await asyncio.sleep(1)
-        for number in range(1000):
-            faults.publish(_event(Assertion.RECOVERED, sequence=number + 1))
-            await asyncio.sleep(0.001)
-
-    assert len(scene.health.times(0)) <= 1 + 1000 * 0.001 / 0.02 + 2
-
-
-async def test_a_finished_reset_and_lost_continuity_are_read_at_once() -> None:
+async def test_an_npu_is_read_at_once_when_the_fold_wants_to_know() -> None:
     scene = _scene(npus=2)
-    faults = scene.bus.faults.claim("test")
+    requeries = scene.bus.requeries.claim("test")
 
     async with running(scene.flow.run):
         await asyncio.sleep(5)
-        faults.publish(_event(Assertion.ONE_OFF, code=RESET_FINISHED))
+        requeries.publish(Requery(npus=frozenset({PhyId(0), PhyId(7)})))
         await asyncio.sleep(5)
-        faults.publish(Resync(npu=None, reason="worker started"))
+        requeries.publish(Requery(npus=frozenset({PhyId(0), PhyId(1)})))
         await settle()
 
     assert scene.health.times(0) == [0, 5, 10]
     assert scene.health.times(1) == [0, 10]
+
+
+async def test_a_reading_under_way_is_no_answer_to_a_question_asked_since() -> None:
+    """It was asked before the event that the question is about, so it can't know of it."""
+    scene = _scene()
+    scene.health.takes_s = 1
+    requeries = scene.bus.requeries.claim("test")
+
+    async with running(scene.flow.run):
+        await asyncio.sleep(0.5)
+        requeries.publish(Requery(npus=frozenset({PhyId(0)})))
+        await asyncio.sleep(10)
+
+    assert scene.health.times(0) == [0, 1]
+
+
+async def test_a_storm_of_questions_is_no_storm_of_calls() -> None:
+    """1,000 events a second on one card must not turn into as many driver calls."""
+    scene = _scene()
+    requeries = scene.bus.requeries.claim("test")
+
+    async with running(scene.flow.run):
+        await asyncio.sleep(1)
+        for _ in range(1000):
+            requeries.publish(Requery(npus=frozenset({PhyId(0)})))
+            await asyncio.sleep(0.001)
+
+    assert 20 <= len(scene.health.times(0)) <= 1 + 1000 * 0.001 / 0.02 + 2
+
+
+async def test_who_missed_questions_reads_every_npu() -> None:
+    scene = _scene(npus=2)
+    requeries = scene.bus.requeries.claim("test")
+
+    async with running(scene.flow.run):
+        await asyncio.sleep(5)
+        for _ in range(scene.bus.requeries.depth + 1):
+            requeries.publish(Requery(npus=frozenset({PhyId(0)})))
+        await settle()
+
+    assert scene.health.times(1) == [0, 5]
 
 
 async def test_every_npu_is_read_within_each_period_and_not_all_at_once() -> None:
@@ -215,7 +196,7 @@ async def test_a_reading_says_after_which_event_it_was_asked() -> None:
     scene = _scene()
     readings = scene.bus.readings.subscribe()
     faults = scene.bus.faults.claim("test")
-    faults.publish(_event(Assertion.OCCURRED))
+    faults.publish(_event())
 
     async with running(scene.flow.run):
         await settle()
@@ -245,22 +226,6 @@ async def test_npus_that_leave_are_not_read_and_shifted_addresses_are_read_at_on
 
     assert health.times(9)[0] == 1
     assert health.times(1) == [0]
-
-
-async def test_a_health_value_that_lags_behind_its_code_is_asked_for_again() -> None:
-    """Without it the NPU would stay out of service for a whole period after it recovered."""
-    scene = _scene()
-    scene.health.alarm = True
-    faults = scene.bus.faults.claim("test")
-
-    async with running(scene.flow.run):
-        await asyncio.sleep(10)
-        faults.publish(_event(Assertion.RECOVERED))
-        await asyncio.sleep(1.5)
-        scene.health.alarm = False
-        await asyncio.sleep(60)
-
-    assert scene.health.times(0) == [0, 10, 11, 12]
 
 
 async def test_a_lane_that_another_call_found_hung_is_read_at_once() -> None:

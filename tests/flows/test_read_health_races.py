@@ -14,9 +14,7 @@ import pytest
 
 from ascend_agent.bus import Bus
 from ascend_agent.errors import DriverError, NpuUnresponsiveError
-from ascend_agent.faults.catalog import CATALOG
-from ascend_agent.faults.ledger import HealthRules, Ledger
-from ascend_agent.flows.fold_health import FoldHealth
+from ascend_agent.flows.fold_health import FoldHealth, HealthSinks
 from ascend_agent.flows.read_health import ReadHealth, ReadPeriods
 from ascend_agent.flows.subscribe_faults import SubscribeFaults
 from ascend_agent.interfaces import DriverResync
@@ -27,9 +25,12 @@ from ascend_agent.model.npu import DriverPhase, DriverState, LaneId, Npu, NpuAdd
 from ascend_agent.runtime.clock import Clock
 from tests.fakes.npus import address, inventory, npu, without_address
 from tests.fakes.running import running, settle
+from tests.faults.steps import empty
 
 CODE = FaultCode(0x80E01801)
 PERIOD_S = 5
+PULSE_S = 2.1
+"""A little longer than an event counts, whatever follows it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +45,7 @@ class _Driver:
 
     codes: dict[int, frozenset[FaultCode]] = field(default_factory=dict)
     raises: dict[int, Exception] = field(default_factory=dict)
+    asked: list[float] = field(default_factory=list)
     told: asyncio.Queue[DriverFault | DriverResync] = field(default_factory=asyncio.Queue)
 
     async def news(self) -> AsyncIterator[DriverFault | DriverResync]:
@@ -51,6 +53,8 @@ class _Driver:
             yield await self.told.get()
 
     async def read_health(self, address: NpuAddress) -> HealthAnswer:
+        if address.lane == 1:
+            self.asked.append(asyncio.get_running_loop().time())
         await asyncio.sleep(0.001)
         if error := self.raises.get(address.lane):
             raise error
@@ -97,8 +101,8 @@ class _Scene:
         )
         self.fold = FoldHealth(
             bus=self.bus,
-            node=self.bus.node.claim("fold-health"),
-            ledger=Ledger.empty(catalog=CATALOG, rules=HealthRules(shares_required=False)),
+            sinks=HealthSinks.claim(self.bus, "fold-health"),
+            ledger=empty(),
             clock=clock,
         )
 
@@ -148,7 +152,7 @@ async def test_an_event_between_a_new_init_and_the_new_inventory_finds_its_npu(
         assert scene.sick() == [1, 2]
 
         scene.put(npu(0), npu(1), npu(2), npu(3))
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(PULSE_S)
         assert scene.sick() == [2]
 
 
@@ -165,7 +169,7 @@ async def test_an_npu_that_got_anothers_fault_is_cleared_with_the_inventory(
         scene.put(
             without_address(npu(0)), _moved(1, logic=0), _moved(2, logic=1), _moved(3, logic=2)
         )
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(PULSE_S)
         assert scene.sick() == [0, 2]
 
 
@@ -174,7 +178,7 @@ async def test_a_recovery_whose_question_fails_is_confirmed_by_the_next(scene: _
     async with _playing(scene):
         scene.driver.codes[1] = frozenset({CODE})
         scene.driver.say(1, Assertion.OCCURRED)
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(PULSE_S)
         scene.driver.codes.clear()
         scene.driver.raises[1] = DriverError("health", -8005)
         scene.driver.say(1, Assertion.RECOVERED)
@@ -208,7 +212,7 @@ async def test_a_fault_that_comes_while_its_lane_hangs_outlives_the_hang(scene: 
         scene.driver.say(3, Assertion.OCCURRED)
         scene.driver.raises.clear()
         scene.driver.told.put_nowait(_Resync(lane=3))
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(PULSE_S)
         assert scene.sick() == [3]
 
         scene.driver.codes.clear()
@@ -217,13 +221,10 @@ async def test_a_fault_that_comes_while_its_lane_hangs_outlives_the_hang(scene: 
         assert scene.sick() == []
 
 
-async def test_events_that_the_fold_alone_has_missed_are_found_within_a_period(
+async def test_events_that_the_fold_alone_has_missed_are_asked_for_at_once(
     scene: _Scene, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """D2: who lags re-reads the truth. The reader lags at another time, so it asks nothing extra.
-
-    The rounds that every NPU is read in are what makes it good.
-    """
+    """D2: who lags re-reads the truth."""
     async with running(scene.subscribe.run, scene.read.run):
         await asyncio.sleep(0.1)
         scene.driver.codes[2] = frozenset({CODE})
@@ -236,5 +237,25 @@ async def test_events_that_the_fold_alone_has_missed_are_found_within_a_period(
             assert "fault events missed" in [r.getMessage() for r in caplog.records]
             assert scene.sick() == []
 
-            await asyncio.sleep(PERIOD_S)
+            await asyncio.sleep(0.1)
             assert scene.sick() == [PhyId(2)]
+
+
+async def test_a_code_that_is_listed_a_while_longer_is_asked_for_after_one_two_and_four_seconds(
+    scene: _Scene,
+) -> None:
+    """Faults D01: the driver may list a code for a while after it said that it recovered."""
+    async with _playing(scene):
+        scene.driver.codes[1] = frozenset({CODE})
+        scene.driver.say(1, Assertion.OCCURRED)
+        await asyncio.sleep(PULSE_S)
+        asked: list[float] = []
+        scene.driver.asked = asked
+        told = asyncio.get_running_loop().time()
+        scene.driver.say(1, Assertion.RECOVERED)
+        await asyncio.sleep(1.9)
+        scene.driver.codes.clear()
+        await asyncio.sleep(0.2)
+
+        assert [round(at - told, 2) for at in asked] == [0, 1, 2]
+        assert scene.sick() == []
