@@ -29,6 +29,7 @@ from ascend_agent.model.cluster import (
     Report,
 )
 from ascend_agent.model.fault import DriverFault
+from ascend_agent.model.fault_rules import FaultFiles
 from ascend_agent.model.health import HealthAnswer, NpuView
 from ascend_agent.model.ids import NumaNode, PluginDeviceId, PodUid, ResourceName
 from ascend_agent.model.kubelet import Offer, PluginDirectory, SocketIdentity
@@ -267,6 +268,13 @@ class ResourceEndpoint(Protocol):
         """
 
     def publish(self, offer: Offer) -> None:
+class FaultConfigFiles(Protocol):
+    """Reads the operator's files with fault rules, and again whenever one of them changed."""
+
+    def looks(self) -> AsyncIterator[FaultFiles]:
+        """Yield the files as they are now, then at each change; what can't be read is said."""
+
+
         """Make *offer* the list that every open and every new stream shows; nothing queues."""
 
     @property
