@@ -9,7 +9,7 @@ import asyncio
 import logging
 import os
 import re
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -59,7 +59,7 @@ class SysfsNics:
         self._virtual: frozenset[str] = frozenset()
         self._deaf = ""
 
-    async def looks(self) -> AsyncIterator[NicLook]:
+    async def looks(self) -> AsyncGenerator[NicLook, None]:
         """Yield how the cards are now, and again each time they are different."""
         last: NicLook | None = None
         try:
