@@ -241,6 +241,13 @@ class DirectoryWatcher(Protocol):
         """Yield how the directory looks now, then at each change and at a slow poll."""
 
 
+class FaultConfigFiles(Protocol):
+    """Reads the operator's files with fault rules, and again whenever one of them changed."""
+
+    def looks(self) -> AsyncIterator[FaultFiles]:
+        """Yield the files as they are now, then at each change; what can't be read is said."""
+
+
 class ResourceEndpoint(Protocol):
     """One resource towards the kubelet: a socket, its streams, its registration."""
 
@@ -268,13 +275,6 @@ class ResourceEndpoint(Protocol):
         """
 
     def publish(self, offer: Offer) -> None:
-class FaultConfigFiles(Protocol):
-    """Reads the operator's files with fault rules, and again whenever one of them changed."""
-
-    def looks(self) -> AsyncIterator[FaultFiles]:
-        """Yield the files as they are now, then at each change; what can't be read is said."""
-
-
         """Make *offer* the list that every open and every new stream shows; nothing queues."""
 
     @property
