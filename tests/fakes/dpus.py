@@ -19,7 +19,8 @@ def a5_npu(phy: int, *, logic: int | None = None, bus: str | None = None) -> Npu
     """Return an A5 NPU; it tells no bus address unless the test gives one."""
     known = npu(phy)
     at = dataclasses.replace(known.identity.address, logic=LogicId(phy if logic is None else logic))
-    identity = dataclasses.replace(known.identity, address=at, bus=bus)
+    chip = dataclasses.replace(known.identity.chip, chip_name="Ascend950PR")
+    identity = dataclasses.replace(known.identity, address=at, bus=bus, chip=chip)
     return dataclasses.replace(known, identity=identity, address=at, generation=SPEC.generation)
 
 
