@@ -44,7 +44,7 @@ from ascend_agent.model.npu import (
     NpuUsage,
 )
 from ascend_agent.model.pods import Pod, PodKey, Pods
-from ascend_agent.model.surroundings import LinkState, ProcessTimes
+from ascend_agent.model.surroundings import LinkState, ProcessTimes, SwitchFault
 from ascend_agent.model.world import NodeWorld, World
 from ascend_agent.runtime.latest import Latest
 
@@ -105,6 +105,32 @@ class DriverResync(Protocol):
     @property
     def reason(self) -> str:
         """Return why, for the log."""
+
+
+class SwitchReader(Protocol):
+    """The faults of the node's switches; the library behind it is optional and may fail alone.
+
+    Each method raises DriverUnavailableError where no worker could be asked,
+    NpuUnresponsiveError where the library hangs, and DriverError where it answered with an error;
+    none of that says anything about an NPU.
+    """
+
+    async def open_switches(self) -> None:
+        """Load and initialise the library in the current worker; safe to repeat.
+
+        Raises:
+            NotSupportedError: there is no such library here, or it may not be loaded; says why.
+
+        """
+
+    async def subscribe_switches(self) -> None:
+        """Have faults told from now on; safe to repeat."""
+
+    async def read_switch_faults(self) -> tuple[SwitchFault, ...]:
+        """Return the faults that stand; ``raised_ms`` 0 where the library does not say when."""
+
+    def switch_news(self) -> "AsyncIterator[SwitchFault | DriverResync]":
+        """Yield faults as they are told, and a resync whenever all must be asked for anew."""
 
 
 class UsageReader(Protocol):

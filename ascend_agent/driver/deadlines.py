@@ -10,7 +10,7 @@ class Deadlines:
     """Seconds by kind of call.
 
     A subscription holds two further tries a second apart; ``alone_s`` is for calls that may
-    initialise the library.
+    initialise a library.
     """
 
     query_s: float = 3.0
@@ -20,8 +20,9 @@ class Deadlines:
 
     def of(self, op: str) -> float:
         """Return the deadline of an operation."""
-        if op in ALONE:
+        if op in ALONE or op == "switches_open":
             return self.alone_s
         if op in CHANGES:
             return self.change_s
-        return self.subscribe_s if op == "subscribe" else self.query_s
+        subscribes = op in {"subscribe", "switches_subscribe"}
+        return self.subscribe_s if subscribes else self.query_s

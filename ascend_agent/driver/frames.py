@@ -15,7 +15,10 @@ LIMIT = 1 << 20
 """Longest body in bytes; the longest honest one has a few kilobytes."""
 
 NODE_LANE = "node"
-"""The lane of calls that concern the whole host; the others are numbers."""
+"""The lane of calls that concern the whole host; those of cards are numbers."""
+
+SWITCH_LANE = "switches"
+"""The lane of the switch library, all of whose calls run on one thread."""
 
 ALONE = frozenset({"open", "enumerate"})
 """Run while no other call does: the library rebuilds its tables without a lock."""
@@ -23,7 +26,10 @@ ALONE = frozenset({"open", "enumerate"})
 CHANGES = frozenset({"share_enable"})
 """Change a chip: one at a time on the whole node."""
 
-OPERATIONS = ALONE | CHANGES | {"subscribe", "identity", "health", "usage", "processes"}
+BESIDE = frozenset({"switches_open", "switches_subscribe", "switches_read"})
+"""Ask another library: they wait for no call of the driver's, and none waits for them."""
+
+OPERATIONS = ALONE | CHANGES | BESIDE | {"subscribe", "identity", "health", "usage", "processes"}
 OPERATIONS |= {"share_read"}
 
 RC_PROGRAM_ERROR = -1

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from ascend_agent.driver.child import Child, Spawn
 from ascend_agent.driver.frames import (
     ALONE,
+    BESIDE,
     NODE_LANE,
     RC_OCCUPIED,
     BrokenFrameError,
@@ -81,7 +82,7 @@ class WorkerLink(asyncio.Protocol):
             raise DriverUnavailableError(self.ended)
         if lane in self._turns.parked:
             raise _unresponsive(op, lane, "an earlier call has not returned yet")
-        if op in ALONE and self._turns.parked:
+        if op in ALONE and self._turns.blocking:
             raise self._blocked(op)
         self._numbers += 1
         call = Call(
@@ -197,10 +198,11 @@ class WorkerLink(asyncio.Protocol):
             self._end(f"the driver worker hangs: {call.op} gave {why}")
             return
         held = self._turns.park(call)
-        log.warning(
-            "driver lane hangs",
-            extra={"lane": call.lane, "call": call.op, "took_s": call.deadline_s},
-        )
+        if call.op not in BESIDE:  # of another library its only caller tells
+            log.warning(
+                "driver lane hangs",
+                extra={"lane": call.lane, "call": call.op, "took_s": call.deadline_s},
+            )
         _fail(call, _unresponsive(call.op, call.lane, why))
         for other in held:
             blocked = other.op in ALONE
@@ -228,7 +230,7 @@ class WorkerLink(asyncio.Protocol):
         self._changed(self)
 
     def _blocked(self, op: str) -> BlockedError:
-        lanes = ", ".join(str(lane) for lane in self._turns.parked)
+        lanes = ", ".join(str(lane) for lane in self._turns.blocking)
         return BlockedError(op, RC_OCCUPIED, NODE_LANE, f"lane {lanes} hangs")
 
 

@@ -1,24 +1,29 @@
 """What the worker tells unasked, until the one flow that listens takes it: ``DriverNews``.
 
 Bounded: a listener that is too slow loses everything queued and is told so by one resync. Which
-NPU an event is about, and what it means, is decided in ``flows``.
+NPU an event is about, and what it means, is decided in ``flows``. Faults of switches have a queue
+of their own, with a listener of its own (``driver.switches``).
 """
 
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from ascend_agent.driver.frames import BrokenFrameError
+from ascend_agent.driver.switch_records import parse_record
 from ascend_agent.model.fault import Assertion, DriverFault, FaultCode, Severity
 from ascend_agent.model.ids import LogicId
 from ascend_agent.model.npu import LaneId
+from ascend_agent.model.surroundings import SwitchFault
 from ascend_agent.runtime.wakeup import Wakeup
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
 _DEPTH = 4096
+_SHOWN = 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,19 +34,25 @@ class ContinuityLost:
     reason: str
 
 
-News = DriverFault | ContinuityLost
+News = DriverFault | SwitchFault | ContinuityLost
 
 
-class NewsQueue:
-    """News in order, from any number of workers to one listener."""
+class NewsQueue(Generic[T]):
+    """News in order, from any number of workers to one listener.
 
-    def __init__(self) -> None:
-        self._news: deque[News] = deque()
+    With *keeps* False, what came before anybody listened is not kept: on most nodes nobody will.
+    """
+
+    def __init__(self, *, keeps: bool = True) -> None:
+        self._keeps = keeps
+        self._news: deque[T | ContinuityLost] = deque()
         self._wakeup = Wakeup()
         self._heard = False
 
-    def offer(self, item: News) -> None:
+    def offer(self, item: T | ContinuityLost) -> None:
         """Queue *item*; when full, everything queued becomes one resync."""
+        if not self._heard and not self._keeps:
+            return
         if len(self._news) == _DEPTH:
             log.warning("driver events lost", extra={"missed": len(self._news)})
             reason = f"{len(self._news)} driver events were not taken in time"
@@ -50,7 +61,7 @@ class NewsQueue:
         self._news.append(item)
         self._wakeup.set()
 
-    async def listen(self) -> AsyncIterator[News]:
+    async def listen(self) -> AsyncIterator[T | ContinuityLost]:
         """Yield news for ever.
 
         A second listener takes the place of one that failed and may have taken news with it: it
@@ -73,6 +84,8 @@ def parse_event(body: Mapping[str, object], seen_ns: int) -> News:
 
     """
     match body:
+        case {"switch": list(record)}:
+            return _parse_switch_event(record)
         case {
             "logic": int(logic),
             "code": int(code),
@@ -101,10 +114,18 @@ def parse_event(body: Mapping[str, object], seen_ns: int) -> News:
     )
 
 
+def _parse_switch_event(record: Sequence[object]) -> News:
+    fault = parse_record(record)
+    if fault is None:
+        log.warning("switch event not understood", extra={"why": str(record)[:_SHOWN]})
+        return ContinuityLost(lane=None, reason="a switch event was not understood")
+    return fault
+
+
 class NewsSource(Protocol):
     """Whatever has news; the driver worker, which this module must not know."""
 
-    news: NewsQueue
+    news: NewsQueue[DriverFault]
 
 
 class DriverEvents:
@@ -113,6 +134,6 @@ class DriverEvents:
     def __init__(self, source: NewsSource) -> None:
         self._source = source
 
-    def news(self) -> AsyncIterator[News]:
+    def news(self) -> AsyncIterator[DriverFault | ContinuityLost]:
         """Yield fault events and resyncs for ever; for one listener at a time."""
         return self._source.news.listen()

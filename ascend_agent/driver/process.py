@@ -26,7 +26,9 @@ from ascend_agent.driver.news import ContinuityLost, News, NewsQueue
 from ascend_agent.driver.state import PublishedState
 from ascend_agent.driver.turns import Answer, Lane
 from ascend_agent.errors import DriverError, DriverUnavailableError
+from ascend_agent.model.fault import DriverFault
 from ascend_agent.model.npu import DriverState
+from ascend_agent.model.surroundings import SwitchFault
 from ascend_agent.runtime.backoff import Backoff, jittered
 from ascend_agent.runtime.latest import LatestWriter
 from ascend_agent.runtime.wakeup import Wakeup
@@ -55,7 +57,8 @@ class DriverWorker:
         subscribes: bool = True,
         spawn: Spawn = spawn_worker,
     ) -> None:
-        self.news = NewsQueue()
+        self.news: NewsQueue[DriverFault] = NewsQueue()
+        self.switch_news: NewsQueue[SwitchFault] = NewsQueue(keeps=False)
         self._launcher = Launcher(
             driver=driver, config=config, environment=environment, spawn=spawn
         )
@@ -175,7 +178,7 @@ class DriverWorker:
         self._plan_subscription(subscription)
         self._ready.set()
         # After the state: who reads everything again finds a worker that is ready.
-        self.news.offer(ContinuityLost(lane=None, reason="a new driver worker"))
+        self._tell(ContinuityLost(lane=None, reason="a new driver worker"))
         facts = {"api": opened.api.value, "library": opened.library}
         log.info("driver ready", extra={**facts, "callbacks": self._state.now.callbacks})
 
@@ -268,7 +271,15 @@ class DriverWorker:
     def _hear(self, link: WorkerLink, item: News) -> None:
         # A second worker is not listened to before it takes over: the first still tells.
         if link is self._link:
+            self._tell(item)
+
+    def _tell(self, item: News) -> None:
+        if not isinstance(item, SwitchFault):
             self.news.offer(item)
+        if isinstance(item, SwitchFault) or (
+            isinstance(item, ContinuityLost) and item.lane is None
+        ):
+            self.switch_news.offer(item)
 
     def _note_change(self, link: WorkerLink) -> None:
         if link is not self._link:

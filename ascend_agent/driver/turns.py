@@ -7,14 +7,14 @@ hung one that would run when nobody wants it any more.
 
 import asyncio
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ascend_agent.driver.frames import ALONE
+from ascend_agent.driver.frames import ALONE, BESIDE
 
 Answer = Mapping[str, object]
 Lane = int | str
-"""A lane of a card (API v1) or of a chip (v2), or ``frames.NODE_LANE``."""
+"""A lane of a card (API v1) or of a chip (v2), or one of ``frames`` by name."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -39,6 +39,11 @@ class Turns:
         self._running: dict[Lane, Call] = {}
         self.parked: dict[Lane, Call] = {}
 
+    @property
+    def blocking(self) -> tuple[Lane, ...]:
+        """Return the lanes that hang and keep a call from running that must run alone."""
+        return tuple(lane for lane, call in self.parked.items() if call.op not in BESIDE)
+
     def add(self, call: Call) -> None:
         """Let *call* wait for its turn."""
         self._waiting.append(call)
@@ -46,17 +51,20 @@ class Turns:
     def due(self) -> list[Call]:
         """Return the calls whose turn has come; they count as running from now on.
 
-        A call that must run alone holds back all later and earlier ones until it has run.
+        A call that must run alone holds back all later and earlier ones until it has run, but for
+        those of another library.
         """
         if not self._waiting:
             return []  # asked after each answer too
         self._waiting = deque(call for call in self._waiting if not call.answer.done())
-        if any(call.op in ALONE for call in self._running.values()):
-            return []
+        running = [call.op for call in self._running.values() if call.op not in BESIDE]
         alone = next((call for call in self._waiting if call.op in ALONE), None)
-        if alone is not None:
-            return [] if self._running or self.parked else [self._start(alone)]
-        return [self._start(call) for call in tuple(self._waiting) if self._free(call.lane)]
+        if alone is None and not any(op in ALONE for op in running):
+            return self._start_free(self._waiting)
+        due = self._start_free([call for call in self._waiting if call.op in BESIDE])
+        if alone is not None and not running and not self.blocking:
+            due.append(self._start(alone))
+        return due
 
     def finish(self, number: int) -> Call | None:
         """Return the running or parked call of that number, and forget it; None: no such call."""
@@ -70,12 +78,16 @@ class Turns:
     def park(self, call: Call) -> tuple[Call, ...]:
         """Close the lane of *call*, which missed its deadline; return the calls that waited for it.
 
-        Those are the calls of the same lane and any that must run alone.
+        Those are the calls of the same lane and, unless another library hangs, any that must run
+        alone.
         """
         del self._running[call.lane]
         self.parked[call.lane] = call
+        blocks = call.op not in BESIDE
         held = tuple(
-            other for other in self._waiting if other.lane == call.lane or other.op in ALONE
+            other
+            for other in self._waiting
+            if other.lane == call.lane or (blocks and other.op in ALONE)
         )
         for other in held:
             self._waiting.remove(other)
@@ -88,6 +100,10 @@ class Turns:
         self.parked.clear()
         self._waiting.clear()
         return calls
+
+    def _start_free(self, calls: Iterable[Call]) -> list[Call]:
+        """Start the first call of each lane on which none runs or hangs."""
+        return [self._start(call) for call in tuple(calls) if self._free(call.lane)]
 
     def _free(self, lane: Lane) -> bool:
         return lane not in self._running and lane not in self.parked

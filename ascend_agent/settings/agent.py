@@ -230,6 +230,7 @@ class Settings(BaseModel):
             return self.simulated.backend_config(started_ns)
         return {
             "library": str(self.library) if self.library else None,
+            "switch_library": str(self.switch_library) if self.switch_library else None,
             "allow_unsafe_library": self.allow_unsafe_library,
             "library_path": library_path,
         }

@@ -5,7 +5,16 @@ from ascend_agent.driver.deadlines import Deadlines
 
 @pytest.mark.parametrize(
     ("op", "seconds"),
-    [("health", 3), ("identity", 3), ("share_enable", 3), ("subscribe", 10), ("enumerate", 30)],
+    [
+        ("health", 3),
+        ("identity", 3),
+        ("share_enable", 3),
+        ("switches_read", 3),
+        ("subscribe", 10),
+        ("switches_subscribe", 10),
+        ("enumerate", 30),
+        ("switches_open", 30),
+    ],
 )
 def test_a_call_may_take_as_long_as_its_kind(op: str, seconds: float) -> None:
     assert Deadlines().of(op) == seconds

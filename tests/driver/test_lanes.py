@@ -30,6 +30,9 @@ class Backend:
     def enumerate(self) -> Answer:
         return self._run("enumerate", "node")
 
+    def switches_read(self) -> Answer:
+        return self._run("switches_read", "switches")
+
     def usage(self, card: int) -> Answer:
         raise ZeroDivisionError(f"card {card}")
 
@@ -111,6 +114,25 @@ def test_a_hung_lane_keeps_others_from_working_for_a_moment_only(desk: Desk) -> 
     assert answers[2]["rc"] == -8020
     assert answers[2]["kind"] == "blocked"
     assert answers[3] == {"rc": 0, "card": 1}
+
+
+def test_another_library_hangs_alone(desk: Desk) -> None:
+    """Whatever it does, cards are found and read."""
+    desk.backend.hold("switches")
+    desk.lanes.put(1, "switches", "switches_read", [])
+    assert desk.entered() == ("switches_read", "switches")
+    desk.lanes.put(2, "node", "enumerate", [])
+
+    assert desk.answer() == (2, {"rc": 0, "card": "node"})
+
+
+def test_another_library_does_not_wait_for_an_init_of_the_driver(desk: Desk) -> None:
+    desk.backend.hold("node")
+    desk.lanes.put(1, "node", "enumerate", [])
+    assert desk.entered() == ("enumerate", "node")
+    desk.lanes.put(2, "switches", "switches_read", [])
+
+    assert desk.answer() == (2, {"rc": 0, "card": "switches"})
 
 
 def test_changes_run_one_at_a_time_on_the_whole_node(desk: Desk) -> None:

@@ -207,6 +207,23 @@ async def test_waiting_for_a_long_init_parks_nobody(
     assert link.parked == ()
 
 
+async def test_a_hung_switch_library_concerns_nobody_else(
+    ask: Asking, link: WorkerLink, worker: ScriptedWorker, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its caller says what that means; no card is parked, and none waits."""
+    hung = await ask("switches", "switches_read")
+    assert isinstance(await hung, NpuUnresponsiveError)
+
+    alone = await ask("node", "enumerate")
+    worker.answer(worker.requests[1], LISTED)
+    assert await alone == LISTED
+    assert isinstance(await (await ask("switches", "switches_read")), NpuUnresponsiveError)
+    assert len(worker.requests) == 2
+    assert link.parked == ()
+    assert link.ended is None
+    assert caplog.records == []
+
+
 async def test_a_hung_lane_blocks_what_must_run_alone_but_nothing_else(
     ask: Asking, link: WorkerLink, worker: ScriptedWorker
 ) -> None:

@@ -7,7 +7,8 @@ from ascend_agent.driver.frames import BrokenFrameError
 from ascend_agent.driver.news import ContinuityLost, DriverEvents, News, NewsQueue, parse_event
 from ascend_agent.interfaces import DriverNews, DriverResync
 from ascend_agent.model.fault import Assertion, DriverFault, FaultCode, Severity
-from ascend_agent.model.ids import LogicId
+from ascend_agent.model.ids import LogicId, Millis
+from ascend_agent.model.surroundings import SwitchFault
 from tests.driver.scripted import EVENT
 
 _FIRST = ContinuityLost(lane=None, reason="a new driver worker")
@@ -22,7 +23,7 @@ async def _take(news: AsyncIterator[News], count: int) -> list[News]:
 
 
 async def test_news_wait_for_their_listener_in_order() -> None:
-    queue = NewsQueue()
+    queue: NewsQueue[DriverFault] = NewsQueue()
     queue.offer(_FIRST)
     queue.offer(_lane(1))
     asyncio.get_running_loop().call_later(5, queue.offer, _lane(2))
@@ -32,7 +33,7 @@ async def test_news_wait_for_their_listener_in_order() -> None:
 
 async def test_a_second_listener_reads_everything_again() -> None:
     """The first one failed, perhaps with news in its hands."""
-    queue = NewsQueue()
+    queue: NewsQueue[DriverFault] = NewsQueue()
     queue.offer(_FIRST)
     await _take(queue.listen(), 1)
     queue.offer(_lane(1))
@@ -47,7 +48,7 @@ async def test_a_second_listener_reads_everything_again() -> None:
 async def test_a_listener_too_slow_gets_one_resync_and_what_came_after(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    queue = NewsQueue()
+    queue: NewsQueue[DriverFault] = NewsQueue()
     for number in range(4097):
         queue.offer(_lane(number))
 
@@ -58,11 +59,22 @@ async def test_a_listener_too_slow_gets_one_resync_and_what_came_after(
     assert [vars(record)["missed"] for record in caplog.records] == [4096]
 
 
+async def test_nothing_piles_up_where_nobody_listens() -> None:
+    """On a node without switches nobody ever asks for news of them."""
+    queue: NewsQueue[DriverFault] = NewsQueue(keeps=False)
+    queue.offer(_lane(1))
+    loop = asyncio.get_running_loop()
+    loop.call_later(5, queue.offer, _lane(2))
+    loop.call_later(6, queue.offer, _lane(3))
+
+    assert await _take(queue.listen(), 2) == [_lane(2), _lane(3)]
+
+
 async def test_the_adapter_is_the_seam_and_its_resync_too() -> None:
     """A type checker proves it."""
 
     class Source:
-        news = NewsQueue()
+        news: NewsQueue[DriverFault] = NewsQueue()
 
     events: DriverNews = DriverEvents(Source())
     resync: DriverResync = _FIRST
@@ -104,3 +116,30 @@ def test_half_an_event_is_none(field: str) -> None:
 
     with pytest.raises(BrokenFrameError, match="unknown shape"):
         parse_event(body, 17)
+
+
+def test_a_switch_event_is_told_in_our_own_words() -> None:
+    record = [0x08520003, 0xFFFFFFFF, 2, 7, 0, 7, 1, 2, 1_700_000_000_000]
+
+    assert parse_event({"switch": record}, 17) == SwitchFault(
+        event_type=0x08520003,
+        sub_type=0xFFFFFFFF,
+        peer=2,
+        peer_port=7,
+        chip=0,
+        port=7,
+        severity=1,
+        assertion=Assertion.ONE_OFF,
+        raised_ms=Millis(1_700_000_000_000),
+    )
+
+
+@pytest.mark.parametrize("record", [[], [1] * 7 + [9, 0], [1] * 7 + ["1", 0], [1] * 10])
+def test_a_switch_event_that_says_nothing_we_know_has_the_list_read(
+    record: list[object], caplog: pytest.LogCaptureFixture
+) -> None:
+    item = parse_event({"switch": record}, 17)
+
+    assert isinstance(item, ContinuityLost)
+    assert item.lane is None
+    assert [entry.message for entry in caplog.records] == ["switch event not understood"]

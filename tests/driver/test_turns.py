@@ -86,3 +86,41 @@ async def test_a_call_nobody_waits_for_any_more_is_never_started() -> None:
 
 async def test_an_unknown_number_is_nobodys() -> None:
     assert Turns().finish(5) is None
+
+
+async def test_another_library_neither_waits_for_the_driver_nor_holds_it_up() -> None:
+    """A switch library that hangs must not keep a card from being found (D3)."""
+    turns = Turns()
+    card, alone = _call(1, 0), _call(2, "node", "enumerate")
+    switches, later = _call(3, "switches", "switches_read"), _call(4, "switches", "switches_read")
+    turns.add(card)
+    assert turns.due() == [card]
+    for call in (alone, switches, later):
+        turns.add(call)
+    assert turns.due() == [switches]
+
+    turns.finish(1)
+    assert turns.due() == [alone]
+    turns.add(_call(5, 0))
+    assert turns.park(switches) == (later,)
+    assert turns.due() == []
+    turns.finish(2)
+    assert _numbers(turns.due()) == [5]
+
+    assert turns.blocking == ()
+    again = _call(6, "node", "enumerate")
+    turns.add(again)
+    assert turns.due() == []
+    turns.finish(5)
+    assert turns.due() == [again]
+
+
+async def test_while_the_driver_initialises_another_library_is_asked() -> None:
+    turns = Turns()
+    alone, switches = _call(1, "node", "enumerate"), _call(2, "switches", "switches_open")
+    turns.add(alone)
+    assert turns.due() == [alone]
+    turns.add(switches)
+    turns.add(_call(3, 0))
+
+    assert turns.due() == [switches]

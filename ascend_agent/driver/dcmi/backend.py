@@ -1,4 +1,6 @@
-"""The operations of the worker on libdcmi.so, one method each; they speak ints, texts and dicts.
+"""The operations of the worker on the vendor's libraries, one method each.
+
+They speak ints, texts and dicts. Those on switches are ``lingqu``'s.
 
 What is decided here: which library is loaded, which API generation it speaks, and that the fault
 subscription is made once. On which thread and in which order operations run is left to
@@ -9,7 +11,7 @@ import ctypes
 from collections.abc import Callable
 from threading import Event
 
-from ascend_agent.driver.dcmi import abi, codes, events, identity, readings, share
+from ascend_agent.driver.dcmi import abi, codes, events, identity, lingqu, readings, share
 from ascend_agent.driver.dcmi.library import Library, structure, text
 from ascend_agent.driver.dcmi.npusmi import NpuSmi
 from ascend_agent.driver.dcmi.search import LibraryTroubleError, find_library
@@ -29,9 +31,9 @@ def _pause(seconds: float) -> None:
 class DcmiBackend:
     """libdcmi.so behind the worker's operations.
 
-    *config* has ``library`` (path or None), ``allow_unsafe_library`` and ``library_path`` (the
-    value of LD_LIBRARY_PATH). *emit* gets each fault event's receipt time and bytes, on the
-    library's own thread.
+    *config* has ``library`` and ``switch_library`` (a path or None each),
+    ``allow_unsafe_library`` and ``library_path`` (the value of LD_LIBRARY_PATH). *emit* gets each
+    fault event's receipt time and bytes, on the library's own thread.
     """
 
     def __init__(
@@ -49,6 +51,18 @@ class DcmiBackend:
         self._pause = pause
         self._tool = tool or NpuSmi(
             library_path=self._library_path, allow_unsafe=self._allow_unsafe
+        )
+        explicit = str(config["switch_library"]) if config.get("switch_library") else None
+        self._switches = lingqu.Switches(
+            find=lambda: find_library(
+                abi.LIBLINGQU,
+                explicit=explicit,
+                library_path=self._library_path,
+                allow_unsafe=self._allow_unsafe,
+                option="--switch-library",
+            ),
+            emit=emit,
+            pause=pause,
         )
         self._library: Library | None = None
         self._session: Session | None = None
@@ -122,9 +136,22 @@ class DcmiBackend:
         """Let several containers open the chip; returns the flag as read back."""
         return share.enable_share(self._opened(), (card, slot, logic), self._tool)
 
+    def switches_open(self) -> Result:
+        """Find, check, load and initialise the switch library."""
+        return self._switches.open()
+
+    def switches_subscribe(self) -> Result:
+        """Subscribe to the faults of switches."""
+        return self._switches.subscribe()
+
+    def switches_read(self) -> Result:
+        """Return the faults of switches that stand."""
+        return self._switches.read()
+
     def decode(self, raw: bytes) -> Result:
         """Return the body of an event frame for the bytes given to *emit*."""
-        return events.decode(raw)
+        # The two libraries' structures differ in length.
+        return lingqu.decode(raw) if len(raw) == lingqu.EVENT_BYTES else events.decode(raw)
 
     def _load(self) -> Library:
         path = find_library(

@@ -39,20 +39,22 @@ def find_library(
     explicit: str | None,
     library_path: str,
     allow_unsafe: bool,
+    option: str = "--library",
     lstat: trust.Lstat = os.lstat,
     read_cache: Callable[[], str] | None = None,
 ) -> str:
     """Return the resolved path of the library to load; the first acceptable candidate wins.
 
     *explicit* replaces the search, not the checks. *library_path* is the value of
-    --library-path or LD_LIBRARY_PATH, *read_cache* returns what ``ldconfig --print-cache`` prints.
+    --library-path or LD_LIBRARY_PATH, *option* what *explicit* comes from, *read_cache* returns
+    what ``ldconfig --print-cache`` prints.
 
     Raises:
         LibraryTroubleError: nothing found, or everything found is refused; tells all reasons.
 
     """
     if explicit is not None:
-        return _take_explicit(explicit, allow_unsafe=allow_unsafe, lstat=lstat)
+        return _take_explicit(explicit, allow_unsafe=allow_unsafe, option=option, lstat=lstat)
     refusals: list[str] = []
     reasons: list[str] = []
     for candidate in _path_candidates(name, library_path, reasons, lstat):
@@ -71,7 +73,7 @@ def find_library(
     raise LibraryTroubleError(
         "missing",
         f"{name} was not found. {' '.join(reasons)} Mount the host's /usr/local/Ascend/driver and"
-        " name its lib64/driver with --library-path, or the file with --library.",
+        f" name its lib64/driver with --library-path, or the file with {option}.",
     )
 
 
@@ -100,7 +102,7 @@ def read_loader_cache() -> str:
     return output.decode(errors="replace")
 
 
-def _take_explicit(path: str, *, allow_unsafe: bool, lstat: trust.Lstat) -> str:
+def _take_explicit(path: str, *, allow_unsafe: bool, option: str, lstat: trust.Lstat) -> str:
     if not path.startswith("/"):
         raise LibraryTroubleError(
             "refused", f"{path} is refused: the path is not absolute; name it from / on."
@@ -108,7 +110,7 @@ def _take_explicit(path: str, *, allow_unsafe: bool, lstat: trust.Lstat) -> str:
     if not _exists(path, lstat):
         raise LibraryTroubleError(
             "missing",
-            f"{path} does not exist; correct --library, or leave it out to search"
+            f"{path} does not exist; correct {option}, or leave it out to search"
             " --library-path (or LD_LIBRARY_PATH) and the loader's cache.",
         )
     try:
