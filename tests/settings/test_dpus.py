@@ -92,9 +92,9 @@ def test_keys_that_mean_nothing_are_named_wherever_they_stand() -> None:
         (
             entry(busType="ub/pcie"),
             (
-                "dpu-config.json: configList.0.busType: 'ub/pcie' is what the sample file says, for "
-                "you to choose from; keep the one of ub and pcie by which NPUs and DPU NICs are joined "
-                "on this node"
+                "dpu-config.json: configList.0.busType: 'ub/pcie' is what the sample file says, "
+                "for you to choose from; keep the one of ub and pcie by which NPUs and DPU NICs "
+                "are joined on this node"
             ),
         ),
         (
@@ -108,15 +108,15 @@ def test_keys_that_mean_nothing_are_named_wherever_they_stand() -> None:
         (
             entry(selectors={"devices": ["enps1"]}),
             (
-                "dpu-config.json: configList.0.selectors: {'devices': ['enps1']} fits every network "
-                "card; give vendor, deviceIds or both, such as 0x10b5"
+                "dpu-config.json: configList.0.selectors: {'devices': ['enps1']} fits every "
+                "network card; give vendor, deviceIds or both, such as 0x10b5"
             ),
         ),
         (
             entry(selectors={"vendor": [], "deviceIds": []}),
             (
-                "dpu-config.json: configList.0.selectors: {'vendor': [], 'deviceIds': []} fits every "
-                "network card; give vendor, deviceIds or both, such as 0x10b5"
+                "dpu-config.json: configList.0.selectors: {'vendor': [], 'deviceIds': []} fits "
+                "every network card; give vendor, deviceIds or both, such as 0x10b5"
             ),
         ),
         (
