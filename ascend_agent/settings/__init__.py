@@ -20,6 +20,8 @@ from ascend_agent.settings.steps import (
     HangStep,
     ProcessStep,
     Step,
+    SwitchPlace,
+    SwitchStep,
     WorkerStep,
 )
 
@@ -39,6 +41,8 @@ __all__ = [
     "Settings",
     "SimulatedNode",
     "Step",
+    "SwitchPlace",
+    "SwitchStep",
     "WorkerStep",
     "build_settings",
 ]

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 _CUT = 80
-_OWN_TEXT = frozenset({"fault_code", "step_kind", "chip", "scenario", "setting"})
+_OWN_TEXT = frozenset({"fault_code", "ports", "step_kind", "chip", "scenario", "setting"})
 _NO_WHOLE = "is no whole number; give one"
 _NO_NUMBER = "is no number; give one"
 _NO_BOOL = "is neither true nor false; give one of them"
@@ -21,6 +21,7 @@ _TEXTS = {
     "greater_than_equal": "is too small; give {ge:g} or more",
     "greater_than": "is too small; give more than {gt:g}",
     "less_than_equal": "is too large; give {le:g} or less",
+    "less_than": "is too large; give less than {lt:g}",
     "int_parsing": _NO_WHOLE,
     "int_type": _NO_WHOLE,
     "int_from_float": _NO_WHOLE,

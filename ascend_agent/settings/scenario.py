@@ -15,13 +15,22 @@ from pydantic import ValidationError
 from ascend_agent.errors import ConfigError
 from ascend_agent.settings.problems import Problem, describe, shown
 from ascend_agent.settings.simulated import SimulatedNode
-from ascend_agent.settings.steps import DropStep, FaultStep, HangStep, ProcessStep, WorkerStep
+from ascend_agent.settings.steps import (
+    DropStep,
+    FaultStep,
+    HangStep,
+    ProcessStep,
+    SwitchPlace,
+    SwitchStep,
+    WorkerStep,
+)
 
 _LARGEST_FILE = 1 << 20
 _NAME_OF_YAML = re.compile(r'"<\w+ string>", ')
 _KNOWN = {
     "": tuple(SimulatedNode.model_fields),
     "fault": tuple(FaultStep.model_fields),
+    "switch": tuple(SwitchStep.model_fields) + tuple(SwitchPlace.model_fields),
     "drop": tuple(DropStep.model_fields),
     "hang": tuple(HangStep.model_fields),
     "worker": tuple(WorkerStep.model_fields),

@@ -12,17 +12,21 @@ from typing import Self
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError, ValidationError
 
-from ascend_agent.settings.steps import ProcessStep, Step
+from ascend_agent.settings.steps import ProcessStep, Step, SwitchStep
 
 _MOST_CARDS = 64  # the driver's limit, both API generations
 
 
 @dataclass(frozen=True, slots=True)
 class ChipShape:
-    """How many NPUs a node of this chip usually has, and how many of them sit on one card."""
+    """How many NPUs a node of this chip usually has, and how many of them sit on one card.
+
+    ``switches``: the node has Lingqu switches.
+    """
 
     usual_npus: int
     npus_per_card: int
+    switches: bool = False
 
 
 CHIPS: Mapping[str, ChipShape] = MappingProxyType(
@@ -36,7 +40,7 @@ CHIPS: Mapping[str, ChipShape] = MappingProxyType(
         "910B2": ChipShape(8, 1),
         "910B3": ChipShape(8, 1),
         "910B4": ChipShape(8, 1),
-        "910C": ChipShape(16, 2),
+        "910C": ChipShape(16, 2, switches=True),
         "950": ChipShape(8, 1),
     }
 )
@@ -113,6 +117,10 @@ def _step_errors(node: SimulatedNode) -> Sequence[InitErrorDetails]:
     cards = -(-node.count // CHIPS[node.chip].npus_per_card)
     errors: list[InitErrorDetails] = []
     for number, step in enumerate(node.steps):
+        if isinstance(step, SwitchStep) and not CHIPS[node.chip].switches:
+            text = f"does not exist: a node of {node.chip} has no switches; {_with_switches()}"
+            # The kind of the step comes first, as pydantic itself places what is wrong in one.
+            errors.append(_error(("steps", number, "switch", "switch"), step.switch.chip, text))
         for key, size in (("npu", node.count), ("card", cards)):
             index = getattr(step, key, None)
             if index is not None and index >= size:
@@ -124,6 +132,10 @@ def _step_errors(node: SimulatedNode) -> Sequence[InitErrorDetails]:
                     )
                 )
     return errors
+
+
+def _with_switches() -> str:
+    return f"use {', '.join(chip for chip, shape in CHIPS.items() if shape.switches)}"
 
 
 def _range(size: int) -> str:

@@ -24,6 +24,7 @@ _CODE = re.compile(r"(?:0[xX])?([0-9A-Fa-f]{1,9})")
 _LARGEST_CODE = 0xF_FFFF_FFFF  # nine hex digits: the vendor's synthetic codes exceed 32 bits
 _LONGEST_S = 1_000_000
 _VERBS = {
+    "switch": "switch",  # before what happens to it, which NPUs have in common with it
     "fault": "fault",
     "recover": "fault",
     "pulse": "fault",
@@ -34,6 +35,8 @@ _VERBS = {
     "process": "process",
 }
 _MOST_PID = 1 << 22  # the kernel's own limit
+_PORTS = re.compile(r"([0-9]{1,3})(?:-([0-9]{1,3}))?")
+_MOST_PORTS = 48
 _POD_UID = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,62}")
 
 
@@ -51,13 +54,22 @@ def _parse_code(value: object) -> int:
 Code = Annotated[int, BeforeValidator(_parse_code)]
 Index = Annotated[int, Field(ge=0)]
 CardCall = Literal["identity", "health", "usage", "processes", "share_read", "share_enable"]
-NodeCall = Literal["open", "enumerate", "subscribe"]
+NodeCall = Literal[
+    "open", "enumerate", "subscribe", "switches_open", "switches_subscribe", "switches_read"
+]
 
 
 class _Step(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     at_s: float = Field(ge=0, le=_LONGEST_S, description="seconds after the node's start instant")
+
+
+def _require_one(step: BaseModel, choice: tuple[str, ...]) -> None:
+    if sum(getattr(step, name) is not None for name in choice) != 1:
+        raise PydanticCustomError(
+            "scenario", "must have exactly one of {names}; keep one", {"names": ", ".join(choice)}
+        )
 
 
 class FaultStep(_Step):
@@ -71,13 +83,61 @@ class FaultStep(_Step):
 
     @model_validator(mode="after")
     def _one_of_each(self) -> Self:
-        for choice in (("npu", "card"), ("fault", "recover", "pulse")):
-            if sum(getattr(self, name) is not None for name in choice) != 1:
-                raise PydanticCustomError(
-                    "scenario",
-                    "must have exactly one of {names}; keep one",
-                    {"names": ", ".join(choice)},
-                )
+        _require_one(self, ("npu", "card"))
+        _require_one(self, ("fault", "recover", "pulse"))
+        return self
+
+
+def _parse_ports(value: object) -> tuple[int, ...]:
+    """Return the ports of ``7``, or of the range ``0-15``."""
+    if isinstance(value, tuple):  # of a step that was read before
+        return value
+    match = _PORTS.fullmatch(str(value).strip())
+    first = int(match[1]) if match else _MOST_PORTS
+    last = int(match[2]) if match and match[2] else first
+    if not first <= last < _MOST_PORTS:
+        raise PydanticCustomError(
+            "ports",
+            "is no port of a switch chip; write one from 0 to {last}, or a range such as 0-15",
+            {"last": _MOST_PORTS - 1},
+        )
+    return tuple(range(first, last + 1))
+
+
+class SwitchPlace(BaseModel):
+    """Ports of one chip of the node's switches, and what they lead to; no port: the whole chip.
+
+    ``id`` is the vendor's number of the fault besides its code.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    chip: int = Field(ge=0, lt=16)
+    port: Annotated[tuple[int, ...], BeforeValidator(_parse_ports)] | None = None
+    peer: Literal["cpu", "npu", "L2"] | None = None
+    id: int | None = Field(default=None, ge=0, lt=1 << 32)
+    severity: int | None = Field(default=None, ge=0, le=3)
+
+    @model_validator(mode="after")
+    def _port_leads_somewhere(self) -> Self:
+        if (self.port is None) != (self.peer is None):
+            raise PydanticCustomError(
+                "scenario", "must have both port and peer, or neither; add or remove one"
+            )
+        return self
+
+
+class SwitchStep(_Step):
+    """A fault code of a switch appears, goes away, or is told once (pulse)."""
+
+    switch: SwitchPlace
+    fault: Code | None = Field(default=None, lt=1 << 32)
+    recover: Code | None = Field(default=None, lt=1 << 32)
+    pulse: Code | None = Field(default=None, lt=1 << 32)
+
+    @model_validator(mode="after")
+    def _one_thing(self) -> Self:
+        _require_one(self, ("fault", "recover", "pulse"))
         return self
 
 
@@ -155,6 +215,7 @@ def _kind(raw: object) -> str | None:
 _KINDS: Mapping[type, str] = MappingProxyType(
     {
         FaultStep: "fault",
+        SwitchStep: "switch",
         DropStep: "drop",
         HangStep: "hang",
         WorkerStep: "worker",
@@ -165,6 +226,7 @@ _KINDS: Mapping[type, str] = MappingProxyType(
 
 Step = Annotated[
     Annotated[FaultStep, Tag("fault")]
+    | Annotated[SwitchStep, Tag("switch")]
     | Annotated[DropStep, Tag("drop")]
     | Annotated[HangStep, Tag("hang")]
     | Annotated[WorkerStep, Tag("worker")]
@@ -172,7 +234,7 @@ Step = Annotated[
     Discriminator(
         _kind,
         custom_error_type="step_kind",
-        custom_error_message="says nothing that happens; use one of fault, recover, pulse, drop, "
-        "call with hang_s, worker, process",
+        custom_error_message="says nothing that happens; use one of fault, recover, pulse (of an "
+        "npu, card or switch), drop, call with hang_s, worker, process",
     ),
 ]

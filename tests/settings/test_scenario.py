@@ -92,6 +92,22 @@ def test_what_is_given_beside_the_file_wins() -> None:
             "scenario s.yaml, step 1, npu: 9 does not exist: this 910B3 node has 8; use 0 to 7",
         ),
         (
+            "{chip: 910C, steps: [{at_s: 1, switch: {chip: 0, port: 48, peer: L2}, fault: A}]}",
+            "scenario s.yaml, step 1, switch, port: '48' is no port of a switch chip; write one ",
+        ),
+        (
+            "{chip: 910C, steps: [{at_s: 1, switch: {chip: 0, prot: 7}, fault: A}]}",
+            "scenario s.yaml, step 1, switch, prot is no known key; remove it or use one of ",
+        ),
+        (
+            "{chip: 910C, steps: [{at_s: 1, switch: {chip: 16}, fault: A}]}",
+            "scenario s.yaml, step 1, switch, chip: '16' is too large; give less than 16",
+        ),
+        (
+            "steps: [{at_s: 1, switch: {chip: 0}, fault: A}]",
+            "scenario s.yaml, step 1, switch: 0 does not exist: a node of 910B3 has no switches; ",
+        ),
+        (
             "steps: [{at_s: -1, worker: die}]",
             "scenario s.yaml, step 1, at_s: '-1' is too small; give 0 or more",
         ),

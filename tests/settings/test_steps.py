@@ -3,7 +3,16 @@
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from ascend_agent.settings import DropStep, FaultStep, HangStep, ProcessStep, Step, WorkerStep
+from ascend_agent.settings import (
+    DropStep,
+    FaultStep,
+    HangStep,
+    ProcessStep,
+    Step,
+    SwitchPlace,
+    SwitchStep,
+    WorkerStep,
+)
 
 STEP: TypeAdapter[Step] = TypeAdapter(Step)
 
@@ -53,6 +62,34 @@ def test_what_is_no_fault_code_is_refused(value: object) -> None:
             HangStep(at_s=1, call="enumerate", hang_s=20),
         ),
         ({"at_s": "1", "worker": "die"}, WorkerStep(at_s=1, worker="die")),
+        (
+            {
+                "at_s": "1",
+                "switch": {"chip": "0", "port": "7", "peer": "L2"},
+                "fault": "0x08520003",
+            },
+            SwitchStep(at_s=1, switch=SwitchPlace(chip=0, port=(7,), peer="L2"), fault=0x08520003),
+        ),
+        (
+            {
+                "at_s": "1",
+                "switch": {"chip": "2", "port": "14-16", "peer": "npu", "id": "155914"},
+                "recover": "00f1fef5",
+            },
+            SwitchStep(
+                at_s=1,
+                switch=SwitchPlace(chip=2, port=(14, 15, 16), peer="npu", id=155914),
+                recover=0x00F1FEF5,
+            ),
+        ),
+        (
+            {"at_s": "1", "switch": {"chip": "2", "severity": "3"}, "pulse": "00f103b0"},
+            SwitchStep(at_s=1, switch=SwitchPlace(chip=2, severity=3), pulse=0x00F103B0),
+        ),
+        (
+            {"at_s": "1", "call": "switches_read", "hang_s": "20"},
+            HangStep(at_s=1, call="switches_read", hang_s=20),
+        ),
         ({"at_s": "1", "npu": "2", "process": "4711"}, ProcessStep(at_s=1, npu=2, process=4711)),
         (
             {"at_s": "1", "npu": "2", "process": "4711", "memory_mib": "7", "pod": "5a1f0b77-web"},
@@ -77,6 +114,7 @@ def test_a_step_that_is_one_already_stays_what_it_is() -> None:
         HangStep(at_s=1, card=0, call="usage", hang_s=1),
         WorkerStep(at_s=1, worker="die"),
         ProcessStep(at_s=1, npu=0, process=4711, pod="a"),
+        SwitchStep(at_s=1, switch=SwitchPlace(chip=0, port=(7, 8), peer="L2"), fault=1),
     ]
 
     assert [STEP.validate_python(step) for step in steps] == steps
@@ -108,6 +146,21 @@ def test_a_step_that_is_one_already_stays_what_it_is() -> None:
         {"at_s": 1, "call": "health", "hang_s": 3},
         {"at_s": 1, "card": 0, "call": "open", "hang_s": 3},
         {"at_s": 1, "worker": "live"},
+        {"at_s": 1, "switch": {"chip": 0}},
+        {"at_s": 1, "switch": 0, "fault": "A"},
+        {"at_s": 1, "switch": {}, "fault": "A"},
+        {"at_s": 1, "switch": {"chip": 16}, "fault": "A"},
+        {"at_s": 1, "switch": {"chip": 0, "port": 7}, "fault": "A"},
+        {"at_s": 1, "switch": {"chip": 0, "peer": "L2"}, "fault": "A"},
+        {"at_s": 1, "switch": {"chip": 0, "port": 48, "peer": "L2"}, "fault": "A"},
+        {"at_s": 1, "switch": {"chip": 0, "port": "9-8", "peer": "L2"}, "fault": "A"},
+        {"at_s": 1, "switch": {"chip": 0, "port": "0-48", "peer": "L2"}, "fault": "A"},
+        {"at_s": 1, "switch": {"chip": 0, "port": "all", "peer": "L2"}, "fault": "A"},
+        {"at_s": 1, "switch": {"chip": 0, "port": 7, "peer": "gpu"}, "fault": "A"},
+        {"at_s": 1, "switch": {"chip": 0, "severity": 4}, "fault": "A"},
+        {"at_s": 1, "switch": {"chip": 0}, "fault": "100000000"},
+        {"at_s": 1, "switch": {"chip": 0}, "fault": "A", "recover": "A"},
+        {"at_s": 1, "switch": {"chip": 0}, "npu": 0, "fault": "A"},
         {"at_s": 1, "process": 4711},
         {"at_s": 1, "card": 0, "process": 4711},
         {"at_s": 1, "npu": 0, "process": 0},

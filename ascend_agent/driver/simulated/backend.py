@@ -86,6 +86,18 @@ class SimulatedBackend:
         """Switch a chip's share flag on and return it."""
         return self._perform("share_enable", card, slot, logic)
 
+    def switches_open(self) -> Answer:
+        """Make the switch library ready."""
+        return self._perform("switches_open")
+
+    def switches_subscribe(self) -> Answer:
+        """Have events of switches told from now on."""
+        return self._perform("switches_subscribe")
+
+    def switches_read(self) -> Answer:
+        """Return the faults of switches that stand."""
+        return self._perform("switches_read")
+
     def _perform(self, op: str, *args: int) -> Answer:
         session = self._session
         if session is None:
@@ -104,9 +116,8 @@ class SimulatedBackend:
             for step in session.node.steps_between(at_ms, next_ms):
                 if step.kind == DIE:
                     os._exit(CRASH_STATUS)
-                if session.subscribed:
-                    for body in session.events(step):
-                        self._emit(time.monotonic_ns(), body)
+                for body in session.told(step):
+                    self._emit(time.monotonic_ns(), body)
             at_ms = next_ms
 
     def _now_ms(self) -> int:

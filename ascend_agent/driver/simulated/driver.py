@@ -14,6 +14,7 @@ from ascend_agent.driver.news import DriverEvents
 from ascend_agent.driver.process import DriverWorker
 from ascend_agent.driver.share import DriverShares
 from ascend_agent.driver.simulated.peer import spawn_in_loop
+from ascend_agent.driver.switches import DriverSwitches
 from ascend_agent.driver.usage import DriverUsage
 from ascend_agent.model.npu import DriverState
 from ascend_agent.runtime.latest import LatestWriter
@@ -21,8 +22,10 @@ from ascend_agent.runtime.latest import LatestWriter
 _NS_PER_S = 1_000_000_000
 
 
-class SimulatedDriver(DriverInventory, DriverHealth, DriverEvents, DriverUsage, DriverShares):
-    """A whole simulated node: InventoryReader, HealthReader, DriverNews, UsageReader, DeviceShare.
+class SimulatedDriver(
+    DriverInventory, DriverHealth, DriverEvents, DriverUsage, DriverShares, DriverSwitches
+):
+    """A whole simulated node: every reader there is of a driver, and DeviceShare.
 
     *config* as the backend takes it; the node starts now unless it says ``started_at_ns``. Make
     it inside the running loop and keep ``run`` running.
@@ -46,4 +49,5 @@ class SimulatedDriver(DriverInventory, DriverHealth, DriverEvents, DriverUsage, 
         )
         super().__init__(worker)
         DriverEvents.__init__(self, worker)
+        DriverSwitches.__init__(self, worker)
         self.run = worker.run

@@ -124,6 +124,10 @@ class SimulatedNode:
                 raised = step.at_ms
         return raised
 
+    def switch_steps(self, now_ms: int) -> list[Step]:
+        """Return what has happened to the node's switches, in order."""
+        return [step for step in self._until(now_ms) if step.switch is not None]
+
     def hangs_until(self, call: str, card: int | None, now_ms: int) -> int | None:
         """Return when a *call* made now on *card* will go on, or None where it doesn't hang."""
         ends = [

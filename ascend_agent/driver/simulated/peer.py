@@ -129,10 +129,9 @@ class LoopWorker(asyncio.Protocol):
             if step.kind == DIE:
                 self.kill()
                 return
-            if session.subscribed:
-                seen_ns = round(self._loop.time() * _NS_PER_S)
-                for body in session.events(step):
-                    self._write({"event": body, "seen_ns": seen_ns})
+            seen_ns = round(self._loop.time() * _NS_PER_S)
+            for body in session.told(step):
+                self._write({"event": body, "seen_ns": seen_ns})
         self._play_after(session, now_ms)
 
     def _write(self, frame: dict[str, object]) -> None:

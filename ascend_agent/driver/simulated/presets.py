@@ -13,7 +13,8 @@ class Preset:
     """One kind of chip and how a node of it is built.
 
     ``callbacks`` False: the driver refuses a fault subscription; ``share`` False: it knows no
-    device share; ``bus`` False: the chip hangs on no PCI bus.
+    device share; ``bus`` False: the chip hangs on no PCI bus. ``switches``: the node has switches
+    whose library tells of faults.
     """
 
     __slots__ = (
@@ -31,6 +32,7 @@ class Preset:
         "npu_percent",
         "product",
         "share",
+        "switches",
         "vector",
     )
 
@@ -52,6 +54,7 @@ class Preset:
         bus: bool = True,
         vector: bool = True,
         npu_percent: bool = True,
+        switches: bool = False,
     ) -> None:
         self.chip_name = chip_name
         self.npu_name = npu_name or chip_name
@@ -68,6 +71,7 @@ class Preset:
         self.bus = bus
         self.vector = vector
         self.npu_percent = npu_percent
+        self.switches = switches
 
 
 PRESETS = {
@@ -141,6 +145,7 @@ PRESETS = {
         memory_mib=65536,
         board_id=0xB0,
         mainboard_id=0x18,
+        switches=True,
     ),
     "950": Preset(
         chip_name="Ascend950PR",

@@ -16,9 +16,12 @@ FAULT, RECOVER, PULSE, DROP, RETURN, HANG, DIE, PROCESS, GONE = (
     "gone",
 )
 _LONGEST_S = 1e9
+_PEERS = {"cpu": 0, "npu": 1, "L2": 2}
+_WHOLE_CHIP, _NO_FAULT_ID, _MAJOR = 0xFFFF, 0xFFFFFFFF, 2
 _USUAL_MIB = 100
 _CODES = (FAULT, RECOVER, PULSE)
 _NODE_CALLS = frozenset({"open", "enumerate", "subscribe"})
+_NODE_CALLS |= {"switches_open", "switches_subscribe", "switches_read"}
 _CARD_CALLS = frozenset({"identity", "health", "usage", "processes", "share_read", "share_enable"})
 
 
@@ -26,15 +29,33 @@ class UnplayableError(ValueError):
     """The configuration describes nothing that could be simulated; the text says what and why."""
 
 
+class SwitchPlace:
+    """Ports of one switch chip, what they lead to (``peer``: 0 CPU, 1 NPU, 2 L2 switch), and how.
+
+    ``fault`` is the vendor's number of the fault, ``severity`` 0 to 3.
+    """
+
+    __slots__ = ("chip", "fault", "peer", "ports", "severity")
+
+    def __init__(
+        self, *, chip: int, ports: tuple[int, ...], peer: int, fault: int, severity: int
+    ) -> None:
+        self.chip = chip
+        self.ports = ports
+        self.peer = peer
+        self.fault = fault
+        self.severity = severity
+
+
 class Step:
     """One thing that happens at ``at_ms`` after the node's start.
 
     ``npus`` are physical ids; ``code`` is set for faults, ``call`` and ``until_ms`` for a hang,
-    ``process`` (its id and MiB of memory) where one takes an NPU or is gone from it.
-    A hang of a call that concerns the whole node has no card.
+    ``process`` (its id and MiB of memory) where one takes an NPU or is gone from it, ``switch``
+    where a fault is one of a switch. A hang of a call that concerns the whole node has no card.
     """
 
-    __slots__ = ("at_ms", "call", "card", "code", "kind", "npus", "process", "until_ms")
+    __slots__ = ("at_ms", "call", "card", "code", "kind", "npus", "process", "switch", "until_ms")
 
     def __init__(  # noqa: PLR0913 -- what each kind of step says, with a default each
         self,
@@ -47,6 +68,7 @@ class Step:
         call: str = "",
         until_ms: int = 0,
         process: tuple[int, int] = (0, 0),
+        switch: SwitchPlace | None = None,
     ) -> None:
         self.kind = kind
         self.at_ms = at_ms
@@ -56,6 +78,7 @@ class Step:
         self.call = call
         self.until_ms = until_ms
         self.process = process
+        self.switch = switch
 
 
 def parse_steps(raw: object, *, cards: list[list[int]]) -> list[Step]:
@@ -86,6 +109,9 @@ def _parse_step(raw: object, cards: list[list[int]]) -> Step:
         return Step(DIE, at_ms)
     if "call" in raw:
         return _parse_hang(raw, at_ms, cards)
+    if "switch" in raw:
+        kind, code = _kind_and_code(raw)
+        return Step(kind, at_ms, code=code, switch=_switch_place(raw["switch"]))
     card, npus = _address(raw, cards)
     if "process" in raw:
         kind = GONE if raw.get("gone") else PROCESS
@@ -94,9 +120,14 @@ def _parse_step(raw: object, cards: list[list[int]]) -> Step:
     if "drop" in raw:
         # A chip can't leave alone: the whole card loses its bus.
         return Step(DROP if raw["drop"] else RETURN, at_ms, card=card, npus=tuple(cards[card]))
+    kind, code = _kind_and_code(raw)
+    return Step(kind, at_ms, card=card, npus=npus, code=code)
+
+
+def _kind_and_code(raw: dict[str, object]) -> tuple[str, int]:
     for kind in _CODES:
         if kind in raw:
-            return Step(kind, at_ms, card=card, npus=npus, code=_code(raw[kind]))
+            return kind, _code(raw[kind])
     raise UnplayableError(f"{raw!r} says nothing that happens")
 
 
@@ -124,6 +155,24 @@ def _address(raw: dict[str, object], cards: list[list[int]]) -> tuple[int, tuple
     return card, tuple(cards[card])
 
 
+def _switch_place(raw: object) -> SwitchPlace:
+    if not isinstance(raw, dict):
+        raise UnplayableError(f"switch: {raw!r} is no mapping")
+    ports = raw.get("port", [_WHOLE_CHIP])
+    if not isinstance(ports, list | tuple) or not all(isinstance(port, int) for port in ports):
+        raise UnplayableError(f"port: {ports!r} is no list of ports")
+    peer = raw.get("peer", "cpu")
+    if peer not in _PEERS:
+        raise UnplayableError(f"peer: {peer!r} is none of {', '.join(_PEERS)}")
+    return SwitchPlace(
+        chip=_whole(raw, "chip", least=0),
+        ports=tuple(ports),
+        peer=_PEERS[peer],
+        fault=_whole(raw, "id", otherwise=_NO_FAULT_ID, least=0),
+        severity=_whole(raw, "severity", otherwise=_MAJOR, least=0),
+    )
+
+
 def _milliseconds(raw: dict[str, object], key: str) -> int:
     value = raw.get(key)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _LONGEST_S:
@@ -131,10 +180,12 @@ def _milliseconds(raw: dict[str, object], key: str) -> int:
     return round(value * 1000)
 
 
-def _whole(raw: dict[str, object], key: str, *, otherwise: int | None = None) -> int:
+def _whole(
+    raw: dict[str, object], key: str, *, otherwise: int | None = None, least: int = 1
+) -> int:
     value = raw.get(key, otherwise)
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise UnplayableError(f"{key}: {value!r} is no number from 1 on")
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise UnplayableError(f"{key}: {value!r} is no number from {least} on")
     return value
 
 

@@ -15,6 +15,7 @@ from ascend_agent.driver.simulated.scenario import (
     Step,
     UnplayableError,
 )
+from ascend_agent.driver.simulated.switches import OPERATIONS, SimulatedSwitches
 
 Answer = dict[str, object]
 
@@ -42,6 +43,7 @@ class Session:
         self.node = node
         self.subscribed = False
         self._preset = node.preset
+        self.switches = SimulatedSwitches(node, wall_ms=wall_ms)
         self._wall_ms = wall_ms
         self._listed: list[SimulatedNpu] | None = None
         self._lost_cards = 0
@@ -56,10 +58,15 @@ class Session:
 
     def answer(self, op: str, args: tuple[int, ...], now_ms: int) -> Answer:
         """Return what the driver answers to an operation made now."""
+        if op in OPERATIONS:
+            return self.switches.answer(op, now_ms)
         if op == "open":
             return self._open(now_ms)
         if self._listed is None:
             return {"rc": _INNER, "call": op, "detail": "the driver was not initialised"}
+        return self._answer_initialised(op, args, now_ms)
+
+    def _answer_initialised(self, op: str, args: tuple[int, ...], now_ms: int) -> Answer:
         if op == "enumerate":
             return self._enumerate(bool(args[0]), now_ms)
         if op == "subscribe":
@@ -103,6 +110,12 @@ class Session:
             )
             for logic, npu in found
         ]
+
+    def told(self, step: Step) -> list[Answer]:
+        """Return what this worker's subscriptions have it tell when *step* happens."""
+        if step.switch is None:
+            return self.events(step) if self.subscribed else []
+        return self.switches.events(step) if self.switches.subscribed else []
 
     def _open(self, now_ms: int) -> Answer:
         self._initialise(now_ms)

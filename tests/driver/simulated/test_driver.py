@@ -1,6 +1,7 @@
 """The simulated driver on virtual time: the real agent side, from adapters to restarts."""
 
 import asyncio
+from collections.abc import AsyncIterator, Sequence
 
 import pytest
 from looptime import LoopTimeProxy
@@ -13,10 +14,12 @@ from ascend_agent.interfaces import (
     DriverNews,
     HealthReader,
     InventoryReader,
+    SwitchReader,
     UsageReader,
 )
 from ascend_agent.model.fault import Assertion, DriverFault, FaultCode
 from ascend_agent.model.npu import DriverApi, DriverPhase, DriverState, NpuAddress
+from ascend_agent.model.surroundings import SwitchFault
 from ascend_agent.runtime.latest import Latest
 from tests.fakes.running import running, settle
 
@@ -42,7 +45,11 @@ class Node:
         return (await self.driver.enumerate(reinitialise=reinitialise)).addresses
 
 
-def _faults(news: list[News]) -> list[tuple[int, int, Assertion]]:
+async def _next(news: AsyncIterator[News]) -> News:
+    return await anext(news)
+
+
+def _faults(news: Sequence[News]) -> list[tuple[int, int, Assertion]]:
     return [(n.logic, n.code, n.assertion) for n in news if isinstance(n, DriverFault)]
 
 
@@ -56,7 +63,10 @@ async def test_it_is_every_reader_a_flow_may_ask_for() -> None:
         node.driver,
         node.driver,
     )
+    switches: SwitchReader = node.driver
     async with running(node.driver.run):
+        await switches.open_switches()
+        assert await switches.read_switch_faults() == ()
         inventory, health, _, usage, share = readers
         address = (await inventory.enumerate(reinitialise=False)).addresses[3]
         assert (await inventory.read_identity(address)).phy == 3
@@ -225,3 +235,40 @@ async def test_a_scenario_that_cannot_be_played_is_a_driver_that_says_why() -> N
     async with running(node.driver.run):
         assert node.state.phase is DriverPhase.UNAVAILABLE
         assert "step 1: npu: 77 does not exist" in node.state.detail
+
+
+async def test_a_hung_switch_library_hangs_alone(looptime: LoopTimeProxy) -> None:
+    """Cards are found and read as before, and no second worker is started."""
+    node = Node({"at_s": 0, "call": "switches_read", "hang_s": 60})
+    async with running(node.driver.run):
+        await node.driver.open_switches()
+        with pytest.raises(NpuUnresponsiveError):
+            await node.driver.read_switch_faults()
+        assert looptime == 3
+
+        addresses = await node.addresses(reinitialise=True)
+        assert (await node.driver.read_health(addresses[0])).health == 0
+        assert looptime == 3
+        assert (node.state.starts, node.state.parked_lanes) == (1, ())
+
+        await asyncio.sleep(60)
+        assert await node.driver.read_switch_faults() == ()
+
+
+async def test_a_new_worker_starts_the_news_of_switches_anew() -> None:
+    """What was subscribed to has ended with the old one."""
+    down = {"switch": {"chip": 0, "port": [7], "peer": "L2"}, "fault": 0x08520003}
+    node = Node({"at_s": 1, **down}, {"at_s": 2, "worker": "die"}, {"at_s": 4, **down})
+    news = node.driver.switch_news()
+    async with running(node.driver.run), asyncio.TaskGroup() as group:
+        first = group.create_task(_next(news))  # as a flow does, before it asks for anything
+        await node.driver.open_switches()
+        await node.driver.subscribe_switches()
+
+        told = await first
+        assert isinstance(told, SwitchFault)
+        assert (told.port, told.assertion) == (7, Assertion.OCCURRED)
+        assert isinstance(await anext(news), ContinuityLost)
+        await asyncio.sleep(5)
+        await node.driver.open_switches()
+        assert [fault.port for fault in await node.driver.read_switch_faults()] == [7]

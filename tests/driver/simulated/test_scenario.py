@@ -51,6 +51,24 @@ def test_every_kind_of_step_is_understood() -> None:
     ]
 
 
+def test_a_step_may_be_about_a_switch() -> None:
+    link = {"chip": 1, "port": [7, 8], "peer": "L2", "id": 155912, "severity": 1}
+    steps = _parse(
+        {"at_s": 1, "switch": link, "fault": 0x08520003},
+        {"at_s": 2, "switch": {"chip": 0}, "pulse": "00f103b0"},
+    )
+
+    assert [_shown(step) for step in steps] == [
+        ("fault", 1000, None, (), 0x08520003, "", 0),
+        ("pulse", 2000, None, (), 0x00F103B0, "", 0),
+    ]
+    places = [step.switch for step in steps if step.switch is not None]
+    assert [(p.chip, p.ports, p.peer, p.fault, p.severity) for p in places] == [
+        (1, (7, 8), 2, 155912, 1),
+        (0, (0xFFFF,), 0, 0xFFFFFFFF, 2),
+    ]
+
+
 def test_steps_are_played_in_the_order_of_their_times() -> None:
     """And those of one moment in the order in which they were written."""
     steps = _parse(
@@ -83,6 +101,13 @@ def test_steps_are_played_in_the_order_of_their_times() -> None:
         ({"at_s": 1, "process": 7}, "card: None does not exist"),
         ({"at_s": 1, "npu": 0, "process": 0}, "process: 0 is no number from 1 on"),
         ({"at_s": 1, "npu": 0, "process": True}, "process: True is no number"),
+        ({"at_s": 1, "switch": 7, "fault": "1"}, "switch: 7 is no mapping"),
+        ({"at_s": 1, "switch": {"chip": 0}}, "says nothing"),
+        ({"at_s": 1, "switch": {}, "fault": "1"}, "chip: None is no number from 0 on"),
+        ({"at_s": 1, "switch": {"chip": 0, "id": "a"}, "fault": "1"}, "id: 'a' is no number"),
+        ({"at_s": 1, "switch": {"chip": 0, "port": 7}, "fault": "1"}, "port: 7 is no list"),
+        ({"at_s": 1, "switch": {"chip": 0, "port": ["7"]}, "fault": "1"}, "port: ['7'] is no list"),
+        ({"at_s": 1, "switch": {"chip": 0, "peer": "gpu"}, "fault": "1"}, "peer: 'gpu' is none of"),
         ({"at_s": 1, "npu": 0, "process": 7, "memory_mib": "1"}, "memory_mib: '1' is no number"),
     ],
 )
