@@ -1,6 +1,6 @@
 """Kubernetes Events about the own Node: what one looks like on the wire, and one attempt to post.
 
-Decided here: API group, namespace and object (docs/decisions/0011), and what the API's limits leave
+Decided here: API group, namespace and object (docs/decisions/0009), and what the API's limits leave
 of a text. Which Events there are, how often they are sent and when one is tried again is left to
 the caller.
 """

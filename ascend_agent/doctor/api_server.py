@@ -81,8 +81,8 @@ async def _look_rules(place: Place) -> tuple[Finding, ...]:
                     fail(
                         f"may not {rule.text}",
                         f"needed {rule.why}",
-                        remedy=f"grant {rule.verb} on {rule.resource} to the agent's account: "
-                        "helm upgrade does, with rbac.create=true",
+                        remedy=f"grant the agent's account to {rule.text}: helm upgrade does, "
+                        "with rbac.create=true",
                     )
                 )
             case None:

@@ -177,7 +177,11 @@ def parse_node(found: Mapping[str, Any]) -> OwnNode:
 async def _review(client: ApiServer, rule: Rule, node: str) -> bool | None:
     """Return whether the rule is granted, None where the server would not say."""
     attributes = {"verb": rule.verb, "resource": rule.resource}
-    if rule.verb == "patch":
+    if rule.namespace is not None:
+        attributes["namespace"] = rule.namespace
+    if rule.name is not None:
+        attributes["name"] = rule.name
+    elif (rule.verb, rule.resource) == ("patch", "nodes"):
         attributes["name"] = node
     request = Request(
         method="POST",

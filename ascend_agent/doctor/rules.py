@@ -7,10 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from ascend_agent.cluster.events import EVENT_NAMESPACE
 from ascend_agent.settings import Settings
 
 
-def _always(settings: Settings) -> bool:  # noqa: ARG001 -- one of two answers to the same question
+def _always(settings: Settings) -> bool:  # noqa: ARG001 -- one of several answers to one question
     return True
 
 
@@ -18,22 +19,30 @@ def _writes_labels(settings: Settings) -> bool:
     return settings.node_labels
 
 
+def _posts_events(settings: Settings) -> bool:
+    return settings.kubernetes_events
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """One verb on one resource, cluster-wide.
+    """One verb on one resource: cluster-wide, or in one namespace; of all names, or of one.
 
     ``needed`` says with which settings, ``why`` for what.
     """
 
     verb: str
     resource: str
+    namespace: str | None = None
+    name: str | None = None
     needed: Callable[[Settings], bool] = _always
     why: str
 
     @property
     def text(self) -> str:
-        """Return the rule as people say it."""
-        return f"{self.verb} {self.resource}"
+        """Return the rule as ``kubectl auth can-i`` takes it."""
+        name = f"/{self.name}" if self.name else ""
+        namespace = f" -n {self.namespace}" if self.namespace else ""
+        return f"{self.verb} {self.resource}{name}{namespace}"
 
 
 RULES: Final = (
@@ -47,9 +56,35 @@ RULES: Final = (
     ),
     Rule(verb="list", resource="pods", why="to see this node's pods"),
     Rule(verb="watch", resource="pods", why="to see them come and go"),
+    Rule(
+        verb="create",
+        resource="events",
+        namespace=EVENT_NAMESPACE,
+        needed=_posts_events,
+        why="to tell of faults by Events (--kubernetes-events)",
+    ),
+    Rule(
+        verb="patch",
+        resource="events",
+        namespace=EVENT_NAMESPACE,
+        needed=_posts_events,
+        why="to count what happens again in one Event",
+    ),
 )
 
 
 def required(settings: Settings) -> tuple[Rule, ...]:
     """Return the rules that an agent with these settings needs."""
-    return tuple(rule for rule in RULES if rule.needed(settings))
+    return (*(rule for rule in RULES if rule.needed(settings)), *_of_config_map(settings))
+
+
+def _of_config_map(settings: Settings) -> tuple[Rule, ...]:
+    """Return the rules for the one ConfigMap that is followed, if any is."""
+    if settings.fault_config_map is None:
+        return ()
+    namespace, _, name = settings.fault_config_map.partition("/")
+    why = "to follow the fault rules (--fault-config-map)"
+    return tuple(
+        Rule(verb=verb, resource="configmaps", namespace=namespace, name=name, why=why)
+        for verb in ("list", "watch")
+    )

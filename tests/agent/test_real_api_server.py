@@ -21,7 +21,7 @@ from tests.cluster.waiting import eventually
 pytestmark = pytest.mark.cluster
 
 FOUR = "preset 910B3 4"
-READS = {(verb, of) for verb in ("list", "watch") for of in ("nodes", "pods")}
+READS = {(verb, of, "", "") for verb in ("list", "watch") for of in ("nodes", "pods")}
 CHIP = "node.kubernetes.io/npu.chip.name"
 _QUIET_S = 10
 """Long enough for what would repeat itself; a steady state has no event to wait for."""

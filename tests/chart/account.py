@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from tests.chart.objects import Rendered, parsed
 from tests.cluster.api import Api, Json
@@ -18,6 +19,15 @@ from tests.cluster.waiting import eventually
 from tools.chart.places import CHART
 from tools.chart.render import run_helm
 
+Right = tuple[str, str, str, str]
+"""Verb, resource, namespace and name; an empty text stands for all."""
+
+_KINDS: Final = {
+    "ClusterRole": "clusterroles",
+    "ClusterRoleBinding": "clusterrolebindings",
+    "Role": "roles",
+    "RoleBinding": "rolebindings",
+}
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 _REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 _REFUSED = frozenset({401, 403})
@@ -28,8 +38,8 @@ class ChartAccount:
     """A ServiceAccount of the chart's, with a directory as the kubelet projects it into a pod."""
 
     user: str
-    granted: frozenset[tuple[str, str]]
-    """Verb and resource of each rule."""
+    granted: frozenset[Right]
+    """Each rule that the chart makes."""
 
     folder: Path
     control_plane: ControlPlane
@@ -57,9 +67,9 @@ class ChartAccount:
         """Return those of its requests that it had no right to."""
         return [each for each in self.asked() if each["responseStatus"]["code"] in _REFUSED]
 
-    def used(self) -> frozenset[tuple[str, str]]:
-        """Return verb and resource of each rule that a request of its needed."""
-        return frozenset((each["verb"], each["objectRef"]["resource"]) for each in self.asked())
+    def used(self) -> frozenset[Right]:
+        """Return each rule that a request of its needed: what was asked, as narrow as it gets."""
+        return frozenset(map(_needed, self.asked()))
 
 
 @asynccontextmanager
@@ -70,14 +80,13 @@ async def chart_account(
     release = f"ascend-agent-{namespace}"
     where = ("--namespace", namespace)
     chart = parsed(run_helm(program("helm"), "template", release, CHART, *where, *options))
-    (own,), (role,), (binding,) = map(
-        chart.of, ("ServiceAccount", "ClusterRole", "ClusterRoleBinding")
-    )
+    (own,) = chart.of("ServiceAccount")
+    roles = [each for kind in _KINDS for each in chart.of(kind)]
     since = control_plane.audit.position()
     name = chart.pod["serviceAccountName"]
     await api.create(f"/api/v1/namespaces/{namespace}/serviceaccounts", own)
-    await api.create(f"{_RBAC}/clusterroles", role)
-    await api.create(f"{_RBAC}/clusterrolebindings", binding)
+    for each in roles:
+        await api.create(_place(each), each)
     token = await control_plane.token(name, namespace)
     user, granted = f"system:serviceaccount:{namespace}:{name}", _rights(chart)
     # The server refuses until it has heard of the rules, a moment later.
@@ -92,24 +101,44 @@ async def chart_account(
         )
     finally:
         await control_plane.revive()  # the test may have stopped it
-        await api.delete(f"{_RBAC}/clusterrolebindings/{binding['metadata']['name']}")
-        await api.delete(f"{_RBAC}/clusterroles/{role['metadata']['name']}")
+        for each in reversed(roles):
+            await api.delete(f"{_place(each)}/{each['metadata']['name']}")
 
 
-async def _in_force(api: Api, user: str, granted: frozenset[tuple[str, str]]) -> bool | None:
-    for verb, resource in granted:
-        spec = {"user": user, "resourceAttributes": {"verb": verb, "resource": resource}}
+async def _in_force(api: Api, user: str, granted: frozenset[Right]) -> bool | None:
+    for verb, resource, namespace, name in granted:
+        asked = {"verb": verb, "resource": resource, "namespace": namespace, "name": name}
+        spec = {"user": user, "resourceAttributes": asked}
         answer = await api.create(_REVIEWS, {"spec": spec})
         if not answer["status"]["allowed"]:
             return None
     return True
 
 
-def _rights(chart: Rendered) -> frozenset[tuple[str, str]]:
+def _place(each: Json) -> str:
+    """Return the collection in which a role or a binding is."""
+    namespace = each["metadata"].get("namespace")
+    within = f"{_RBAC}/namespaces/{namespace}" if namespace else _RBAC
+    return f"{within}/{_KINDS[each['kind']]}"
+
+
+def _rights(chart: Rendered) -> frozenset[Right]:
     return frozenset(
-        (verb, resource)
+        (verb, resource, role["metadata"].get("namespace", ""), name)
         for role in [*chart.of("ClusterRole"), *chart.of("Role")]
         for rule in role["rules"]
         for resource in rule["resources"]
         for verb in rule["verbs"]
+        for name in rule.get("resourceNames", [""])
     )
+
+
+def _needed(event: Json) -> Right:
+    """Return the rule for a request: of its namespace where there is one, and for its name.
+
+    Only a list and a watch of one name could be granted for that name alone: a Node's or an
+    Event's name is not known to a chart, and pods are those of all namespaces.
+    """
+    of = event["objectRef"]
+    one = of["resource"] == "configmaps"
+    return event["verb"], of["resource"], of.get("namespace", ""), of.get("name", "") if one else ""

@@ -12,7 +12,7 @@ import pytest
 from ascend_agent.cli.options import OPTIONS, Command
 from ascend_agent.doctor.rules import required
 from ascend_agent.settings import InjectionWay, Settings
-from tests.chart.objects import SETS, golden, understood, values_of
+from tests.chart.objects import SETS, Json, golden, understood, values_of
 from tools.chart.places import value_name
 from tools.chart.schema import NO_VALUES
 
@@ -260,6 +260,8 @@ def test_every_object_says_whose_it_is(name: str) -> None:
     for each in golden(name).objects:
         assert each["metadata"]["labels"]["app.kubernetes.io/instance"] == "ascend-agent"
         namespace = None if each["kind"] in clusterwide else "kube-system"
+        if each["metadata"]["name"].endswith("-events"):
+            namespace = "default"  # where the API server takes Events about nodes
         assert each["metadata"].get("namespace") == namespace
 
 
@@ -267,28 +269,65 @@ def test_every_object_says_whose_it_is(name: str) -> None:
 def test_only_the_rules_that_the_agent_needs_are_granted(name: str, tmp_path: Path) -> None:
     """The doctor asks the API server for these very rules."""
     rendered = golden(name)
-    (role,), (binding,) = rendered.of("ClusterRole"), rendered.of("ClusterRoleBinding")
     _, settings = understood(rendered, tmp_path)
-    granted = [
-        f"{verb} {resource}"
+    roles = [*rendered.of("ClusterRole"), *rendered.of("Role")]
+    bindings = [
+        each
+        for each in (*rendered.of("ClusterRoleBinding"), *rendered.of("RoleBinding"))
+        if not each["metadata"]["name"].endswith("-scc")
+    ]
+
+    granted = [right for role in roles for right in _rights(role)]
+    assert sorted(granted) == sorted(rule.text for rule in required(settings))
+    assert all(rule["apiGroups"] == [""] for role in roles for rule in role["rules"])
+    assert [_bound(each) for each in bindings] == [_own(each) for each in roles]
+    for each in bindings:
+        (subject,) = each["subjects"]
+        assert subject["name"] == rendered.pod["serviceAccountName"]
+        assert subject["namespace"] == "kube-system"
+
+
+def _rights(role: Json) -> list[str]:
+    """Return what a role grants, as ``kubectl auth can-i`` takes it."""
+    namespace = role["metadata"].get("namespace")
+    within = f" -n {namespace}" if namespace else ""
+    return [
+        f"{verb} {resource}{name}{within}"
         for rule in role["rules"]
         for resource in rule["resources"]
         for verb in rule["verbs"]
+        for name in [f"/{name}" for name in rule.get("resourceNames", [])] or [""]
     ]
 
-    assert sorted(granted) == sorted(rule.text for rule in required(settings))
-    assert all(rule["apiGroups"] == [""] for rule in role["rules"])
-    assert binding["roleRef"]["name"] == role["metadata"]["name"]
-    (subject,) = binding["subjects"]
-    assert subject["name"] == rendered.pod["serviceAccountName"]
-    assert not rendered.of("Role")
+
+def _own(role: Json) -> tuple[str, str, str | None]:
+    return role["kind"], role["metadata"]["name"], role["metadata"].get("namespace")
+
+
+def _bound(binding: Json) -> tuple[str, str, str | None]:
+    """Return what a binding grants: a Role is one of the binding's own namespace."""
+    named = binding["roleRef"]
+    return named["kind"], named["name"], binding["metadata"].get("namespace")
 
 
 def test_who_writes_nothing_may_write_nothing() -> None:
-    (role,) = golden("read-only-api").of("ClusterRole")
+    rendered = golden("read-only-api")
+    (role,) = rendered.of("ClusterRole")
 
     verbs = {verb for rule in role["rules"] for verb in rule["verbs"]}
     assert verbs == {"list", "watch"}
+    assert rendered.of("Role") == []
+
+
+def test_of_config_maps_only_the_one_that_is_named_may_be_read() -> None:
+    """A cluster's ConfigMaps are nobody's business here."""
+    assert [right for role in golden("fault-config").of("Role") for right in _rights(role)] == [
+        "create events -n default",
+        "patch events -n default",
+        "list configmaps/mindx-dl-fault-config -n kube-system",
+        "watch configmaps/mindx-dl-fault-config -n kube-system",
+    ]
+    assert "configmaps" not in str(golden("default").of("Role"))
 
 
 def test_without_an_api_server_there_is_nothing_to_reach_it_with(tmp_path: Path) -> None:
@@ -321,7 +360,8 @@ def test_each_layout_has_its_directories(name: str, tmp_path: Path) -> None:
 
 
 def test_openshift_lets_the_account_use_its_constraints() -> None:
-    (binding,) = golden("openshift").of("RoleBinding")
+    bindings = golden("openshift").of("RoleBinding")
+    (binding,) = [each for each in bindings if each["roleRef"]["kind"] == "ClusterRole"]
 
     assert binding["roleRef"]["name"] == "system:openshift:scc:privileged"
     assert binding["subjects"][0]["name"] == "ascend-agent"

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Final
+from uuid import uuid4
 
 import pytest
 
@@ -33,6 +34,7 @@ PLACES: Final = {
     "DaemonSet": f"/apis/apps/v1/namespaces/{NAMESPACE}/daemonsets",
     "PodMonitor": f"/apis/monitoring.coreos.com/v1/namespaces/{NAMESPACE}/podmonitors",
     "PrometheusRule": f"/apis/monitoring.coreos.com/v1/namespaces/{NAMESPACE}/prometheusrules",
+    "Role": f"{_RBAC}/namespaces/{NAMESPACE}/roles",
     "RoleBinding": f"{_RBAC}/namespaces/{NAMESPACE}/rolebindings",
     "RuntimeClass": "/apis/node.k8s.io/v1/runtimeclasses",
     "Service": f"/api/v1/namespaces/{NAMESPACE}/services",
@@ -40,6 +42,7 @@ PLACES: Final = {
     "ValidatingAdmissionPolicy": f"{_POLICIES}/validatingadmissionpolicies",
     "ValidatingAdmissionPolicyBinding": f"{_POLICIES}/validatingadmissionpolicybindings",
 }
+EVENTS: Final = "/api/v1/namespaces/default/events"
 NEWEST = sorted(set(SETS) - {"old-kubernetes"})  # whose annotation a newer server refuses
 
 
@@ -81,7 +84,10 @@ async def _applied(api: Api, path: str, body: Json, **query: str) -> Json:
 
 def place(each: Json) -> str:
     """Return the path of one of the chart's objects."""
-    return f"{PLACES[each['kind']]}/{each['metadata']['name']}"
+    collection = PLACES[each["kind"]]
+    if (namespace := each["metadata"].get("namespace")) is not None:
+        collection = collection.replace(f"/{NAMESPACE}/", f"/{namespace}/")
+    return f"{collection}/{each['metadata']['name']}"
 
 
 @asynccontextmanager
@@ -159,7 +165,7 @@ async def test_helm_installs_upgrades_and_leaves_nothing(
     assert first["metadata"]["uid"] == second["metadata"]["uid"]
     assert {"name": "ASCEND_AGENT_SHARES", "value": "4"} in container["env"]
     for each in golden("default").objects:
-        left = await api.list(PLACES[each["kind"]])
+        left = await api.list(place(each).rpartition("/")[0])
         assert RELEASE not in {one["metadata"]["name"] for one in left}
 
 
@@ -202,7 +208,7 @@ async def test_a_peers_daemonset_is_not_overwritten_but_replaced_once_it_is_gone
 async def test_an_agent_can_change_its_own_node_and_no_other(
     control_plane: ControlPlane, api: Api
 ) -> None:
-    """RBAC can't say "this node"; the node's name in the pod's token can."""
+    """RBAC can't say "this node"; the node's name in the pod's token can. Events are no way out."""
     change = {"metadata": {"labels": {"npu": "1"}}}
     there = (installed(api, golden("own-node").objects), nodes(api, {"own-1": {}, "own-2": {}}))
     async with AsyncExitStack() as stack:
@@ -223,10 +229,32 @@ async def test_an_agent_can_change_its_own_node_and_no_other(
         refused = await eventually(refusal, what="the policy to be in force")
         changed = await agent.patch(node_path("own-1"), change, content_type=MERGE)
         by_others = await api.patch(node_path("own-2"), {"metadata": {"labels": {"npu": "2"}}})
+        told = await agent.create(EVENTS, about("Node", "own-1"))
+        again = await agent.patch(f"{EVENTS}/{told['metadata']['name']}", {"count": 2})
+        for kind, name in (("Node", "own-2"), ("Pod", "own-1")):
+            with pytest.raises(ApiError, match="may change no other"):
+                await agent.create(EVENTS, about(kind, name))
+        anybodys = await api.create(EVENTS, about("Node", "own-2"))
 
     assert 'runs on node "own-1" and may change no other' in refused
     assert changed["metadata"]["labels"]["npu"] == "1"
     assert by_others["metadata"]["labels"]["npu"] == "2"
+    assert again["count"] == 2
+    assert anybodys["involvedObject"]["name"] == "own-2"
+
+
+def about(kind: str, name: str) -> Json:
+    """Return an Event about an object that is there or not: the API server does not look."""
+    involved = {"apiVersion": "v1", "kind": kind, "name": name}
+    if kind != "Node":
+        involved["namespace"] = "default"
+    return {
+        "metadata": {"name": f"test-{kind.lower()}-{name}.{uuid4().hex[:8]}"},
+        "involvedObject": involved,
+        "reason": "Test",
+        "message": "nothing",
+        "type": "Normal",
+    }
 
 
 @asynccontextmanager

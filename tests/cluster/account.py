@@ -9,6 +9,7 @@ from tests.cluster.control_plane import ControlPlane
 RULES = [
     {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch", "patch"]},
     {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch", "patch"]},
+    {"apiGroups": [""], "resources": ["events"], "verbs": ["create", "patch"]},
 ]
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 

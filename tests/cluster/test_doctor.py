@@ -13,6 +13,7 @@ from tests.cluster.account import account, bound_pod, grant, make_node
 from tests.cluster.api import Api, Json, pods_path
 from tests.cluster.connected import service_account
 from tests.cluster.control_plane import ControlPlane
+from tests.cluster.waiting import eventually
 
 pytestmark = pytest.mark.cluster
 
@@ -94,6 +95,23 @@ async def test_each_rule_that_is_not_granted_is_found(visitor: Visitor) -> None:
 
     denied = [text for text, allowed in facts.allowed.items() if not allowed]
     assert denied == ["patch nodes", "watch pods"]
+
+
+async def test_the_rule_for_one_config_map_is_asked_for_by_its_name(visitor: Visitor) -> None:
+    """A rule that names another one is none."""
+    named = {"resources": ["configmaps"], "verbs": ["list", "watch"], "resourceNames": ["rules"]}
+    await grant(visitor.api, namespace=visitor.namespace, rules=[{"apiGroups": [""], **named}])
+
+    async def may(name: str) -> set[bool | None]:
+        facts = await visitor.facts(fault_config_map=f"{visitor.namespace}/{name}")
+        rule = f"configmaps/{name} -n {visitor.namespace}"
+        return {facts.allowed[f"{verb} {rule}"] for verb in ("list", "watch")}
+
+    async def granted() -> bool | None:
+        return await may("rules") == {True} or None
+
+    assert await eventually(granted, what="the rule in force")
+    assert await may("other") == {False}
 
 
 async def test_an_account_without_any_rule_is_told_the_rule_for_its_node(visitor: Visitor) -> None:

@@ -91,6 +91,8 @@ async def test_each_rule_is_a_finding(tmp_path: Path) -> None:
         (Verdict.OK, "may patch nodes"),
         (Verdict.OK, "may list pods"),
         (Verdict.FAIL, "may not watch pods"),
+        (Verdict.OK, "may create events -n default"),
+        (Verdict.OK, "may patch events -n default"),
     ]
 
 

@@ -1,18 +1,39 @@
 """The rules the agent needs, as one table."""
 
+import pytest
+
 from ascend_agent.doctor.rules import RULES, required
 from ascend_agent.settings import Settings
 
 
 def test_nothing_may_be_written_that_was_switched_off() -> None:
-    """Least privilege: without labels the agent asks for no patch."""
-    assert {rule.verb for rule in required(Settings(node_labels=False))} == {"list", "watch"}
+    """Least privilege: without labels and Events the agent asks for no patch."""
+    quiet = Settings(node_labels=False, kubernetes_events=False)
+
+    assert {rule.verb for rule in required(quiet)} == {"list", "watch"}
 
 
-def test_labels_need_one_verb_more() -> None:
-    more = set(required(Settings())) - set(required(Settings(node_labels=False)))
+@pytest.mark.parametrize(
+    ("off", "rules"),
+    [
+        ("node_labels", {"patch nodes"}),
+        ("kubernetes_events", {"create events -n default", "patch events -n default"}),
+    ],
+)
+def test_what_is_switched_on_needs_its_own_verbs(off: str, rules: set[str]) -> None:
+    more = set(required(Settings())) - set(required(Settings.model_validate({off: False})))
 
-    assert [rule.text for rule in more] == ["patch nodes"]
+    assert {rule.text for rule in more} == rules
+
+
+def test_a_config_map_is_read_by_its_name_alone() -> None:
+    """As ``kubectl auth can-i`` takes it, so that people can try."""
+    named = required(Settings(fault_config_map="kube-system/rules"))
+
+    assert [rule.text for rule in named if rule not in required(Settings())] == [
+        "list configmaps/rules -n kube-system",
+        "watch configmaps/rules -n kube-system",
+    ]
 
 
 def test_a_rule_is_listed_once_and_says_what_for() -> None:
