@@ -1,0 +1,172 @@
+"""Each thing that can be wrong has a title, a meaning and an action, in plain words."""
+
+import pytest
+
+from ascend_agent.faults.catalog import BUILT_IN, CATALOG, TABLE, Role
+from ascend_agent.faults.meanings import (
+    Meaning,
+    describe_rules,
+    explain,
+    explain_level,
+    explain_reason,
+    explain_switch,
+    explain_switch_level,
+    explain_upgrade,
+)
+from ascend_agent.model.catalog import Catalog
+from ascend_agent.model.fault import CARD_DROP, FaultCode, FaultLevel, Plane, Severity
+from ascend_agent.model.fault_rules import DurationRule, FaultRules, FrequencyRule, SwitchLevel
+from ascend_agent.model.health import UnhealthyReason
+from ascend_agent.model.isolation import UpgradeKind
+
+PARITY, LINK_DOWN, UNKNOWN = FaultCode(0x80E18005), FaultCode(0x81078603), FaultCode(0x8ABCDEF0)
+NETWORK_LEVELS = {
+    FaultLevel.NOT_HANDLE,
+    FaultLevel.SUB_HEALTH,
+    FaultLevel.PRE_SEPARATE_NPU,
+    FaultLevel.SEPARATE_NPU,
+    FaultLevel.MANUALLY_SEPARATE_NPU,
+}
+
+
+def everything() -> dict[str, Meaning]:
+    return {
+        **{f"chip {level.value}": explain_level(level) for level in FaultLevel},
+        **{f"network {level.value}": explain_level(level, Plane.NETWORK) for level in FaultLevel},
+        **{code.value: explain(number, CATALOG) for number, code in TABLE.roles.items()},
+        **{reason.value: explain_reason(reason) for reason in UnhealthyReason},
+        **{kind.value: explain_upgrade(kind) for kind in UpgradeKind},
+        **{f"switch {level.value}": explain_switch_level(level) for level in SwitchLevel},
+        **{text: explain_switch(text, level) for text, level in BUILT_IN.switches.items()},
+        **{str(severity): explain(UNKNOWN, CATALOG, severity) for severity in (None, *Severity)},
+        "unknown switch": explain_switch("[0x12345678,1,npu,na]", None),
+    }
+
+
+@pytest.mark.parametrize("name", everything())
+def test_whatever_can_be_wrong_is_explained_in_whole_sentences(name: str) -> None:
+    found = everything()[name]
+
+    assert 4 <= len(found.title) <= 60
+    assert not found.title.endswith(".")
+    for text in (found.meaning, found.action):
+        assert text[0].isupper()
+        assert text.endswith(".")
+        assert "  " not in text
+        assert ". ." not in text
+
+
+def test_every_known_code_is_explained() -> None:
+    codes = [*CATALOG.levels, *CATALOG.network_levels]
+
+    assert all(explain(code, CATALOG).meaning for code in codes)
+
+
+@pytest.mark.parametrize("role", Role)
+def test_a_special_code_says_more_than_its_level(role: Role) -> None:
+    code = next(code for code, each in TABLE.roles.items() if each is role)
+    found = explain(code, CATALOG)
+    level = explain_level(CATALOG.level_of(code, None), CATALOG.plane_of(code))
+
+    assert found.title != level.title
+    assert found.meaning.endswith(f" {level.meaning}")
+
+
+def test_the_level_in_force_is_explained_not_the_one_that_was_shipped() -> None:
+    catalog = Catalog(levels={CARD_DROP: FaultLevel.NOT_HANDLE}, spellings={})
+
+    assert "stays in service" in explain(CARD_DROP, catalog).meaning
+    assert "out of service" in explain(CARD_DROP, CATALOG).meaning
+
+
+def test_a_networks_code_never_takes_the_npu_out() -> None:
+    for level in FaultLevel:
+        meaning = explain_level(level, Plane.NETWORK).meaning
+        assert ("network" in meaning) == (level in NETWORK_LEVELS)
+    assert "RoCE" in explain(LINK_DOWN, CATALOG).title
+
+
+@pytest.mark.parametrize(
+    ("severity", "says", "effect"),
+    [
+        (Severity.WARNING, "a warning", "stays in service"),
+        (Severity.MINOR, "minor", "stays in service"),
+        (Severity.MAJOR, "major", "out of service"),
+        (Severity.CRITICAL, "critical", "out of service"),
+        (None, "taken for the worst", "out of service"),
+    ],
+)
+def test_an_unknown_code_is_explained_by_its_severity(
+    severity: Severity | None, says: str, effect: str
+) -> None:
+    found = explain(UNKNOWN, CATALOG, severity)
+
+    assert "does not know" in found.title
+    assert says in found.meaning
+    assert effect in found.meaning
+
+
+def test_a_switch_fault_says_where_and_what_it_does_to_the_node() -> None:
+    found = explain_switch("[0x08520003,na,L2,na]", SwitchLevel.NOT_HANDLE)
+    other = explain_switch("[0x00f103b0,155649,na,na]", SwitchLevel.SEPARATE)
+
+    assert found.title == "link down of a switch port towards the second switch layer"
+    assert other.title == "fault of a Lingqu switch"
+    assert "unhealthy" in other.meaning
+
+
+def test_an_unknown_switch_fault_is_explained_by_severity() -> None:
+    found = explain_switch("[0x12345678,1,npu,na]", None)
+
+    assert found.title == "fault of a switch port towards an NPU"
+    assert "severity decides" in found.meaning
+
+
+def test_the_rules_about_a_code_are_told_in_words() -> None:
+    assert describe_rules(PARITY, BUILT_IN) == (
+        "3 times within 24 h: the NPU is raised to ManuallySeparateNPU, until people lift it",
+    )
+    assert describe_rules(LINK_DOWN, BUILT_IN) == (
+        (
+            "5 times too long within 24 h: the NPU is raised to ManuallySeparateNPU, "
+            "until 48 h after its last recovery"
+        ),
+        (
+            "longer than 20 s at a time: the NPU is raised to PreSeparateNPU, "
+            "until it was gone for longer than 60 s"
+        ),
+    )
+    assert describe_rules(UNKNOWN, BUILT_IN) == ()
+
+
+@pytest.mark.parametrize(
+    ("span_ms", "text"),
+    [
+        (0, "0 s"),
+        (1000, "1 s"),
+        (1500, "1.5 s"),
+        (60_000, "60 s"),
+        (90_000, "90 s"),
+        (180_000, "3 min"),
+        (3_600_000, "60 min"),
+        (10_800_000, "3 h"),
+        (864_000_000, "10 days"),
+    ],
+)
+def test_a_span_is_told_in_a_unit_that_is_easy_to_read(span_ms: int, text: str) -> None:
+    level = FaultLevel.SEPARATE_NPU
+    rule = DurationRule(fault_timeout_ms=span_ms, recover_timeout_ms=0, level=level)
+    rules = FaultRules(catalog=CATALOG, duration={PARITY: rule})
+
+    assert describe_rules(PARITY, rules)[0].startswith(f"longer than {text} at a time")
+
+
+def test_a_rule_that_ends_by_itself_says_when() -> None:
+    rule = FrequencyRule(
+        times=2, window_ms=60_000, release_ms=86_400_000, level=FaultLevel.RESTART_NPU
+    )
+    rules = FaultRules(catalog=CATALOG, frequency={PARITY: rule})
+
+    assert describe_rules(PARITY, rules) == (
+        "2 times within 60 s: the NPU is raised to RestartNPU, until 24 h after its last recovery",
+    )
