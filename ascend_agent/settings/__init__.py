@@ -15,6 +15,7 @@ from ascend_agent.settings.forms import HttpAddress
 from ascend_agent.settings.problems import Problem
 from ascend_agent.settings.simulated import CHIPS, ChipShape, SimulatedNode
 from ascend_agent.settings.steps import (
+    DpuStep,
     DropStep,
     FaultStep,
     HangStep,
@@ -28,6 +29,7 @@ from ascend_agent.settings.steps import (
 __all__ = [
     "CHIPS",
     "ChipShape",
+    "DpuStep",
     "DriverKind",
     "DropStep",
     "FaultStep",

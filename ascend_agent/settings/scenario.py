@@ -16,6 +16,7 @@ from ascend_agent.errors import ConfigError
 from ascend_agent.settings.problems import Problem, describe, shown
 from ascend_agent.settings.simulated import SimulatedNode
 from ascend_agent.settings.steps import (
+    DpuStep,
     DropStep,
     FaultStep,
     HangStep,
@@ -35,6 +36,7 @@ _KNOWN = {
     "hang": tuple(HangStep.model_fields),
     "worker": tuple(WorkerStep.model_fields),
     "process": tuple(ProcessStep.model_fields),
+    "dpu": tuple(DpuStep.model_fields),
 }
 
 

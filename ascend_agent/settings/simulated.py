@@ -5,14 +5,14 @@ how the chip behaves is left to the simulated driver.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError, ValidationError
 
-from ascend_agent.settings.steps import ProcessStep, Step, SwitchStep
+from ascend_agent.settings.steps import DpuStep, ProcessStep, Step, SwitchStep
 
 _MOST_CARDS = 64  # the driver's limit, both API generations
 
@@ -21,12 +21,13 @@ _MOST_CARDS = 64  # the driver's limit, both API generations
 class ChipShape:
     """How many NPUs a node of this chip usually has, and how many of them sit on one card.
 
-    ``switches``: the node has Lingqu switches.
+    ``switches``: the node has Lingqu switches. ``dpus`` are the slots of its DPU NICs, by name.
     """
 
     usual_npus: int
     npus_per_card: int
     switches: bool = False
+    dpus: Mapping[str, str] = field(default_factory=dict)
 
 
 CHIPS: Mapping[str, ChipShape] = MappingProxyType(
@@ -41,7 +42,7 @@ CHIPS: Mapping[str, ChipShape] = MappingProxyType(
         "910B3": ChipShape(8, 1),
         "910B4": ChipShape(8, 1),
         "910C": ChipShape(16, 2, switches=True),
-        "950": ChipShape(8, 1),
+        "950": ChipShape(8, 1, dpus={"enps0": "1", "enps1": "2", "enps2": "9", "enps3": "10"}),
     }
 )
 
@@ -91,13 +92,27 @@ class SimulatedNode(BaseModel):
             if isinstance(step, ProcessStep) and step.pod is not None
         }
 
+    @property
+    def dpus(self) -> Mapping[str, str]:
+        """The slot of each DPU NIC of the node, by name."""
+        return CHIPS[self.chip].dpus
+
+    @property
+    def dpu_steps(self) -> tuple[DpuStep, ...]:
+        """What happens to DPU NICs, which no driver knows of."""
+        return tuple(step for step in self.steps if isinstance(step, DpuStep))
+
     def backend_config(self, started_at_ns: int) -> dict[str, object]:
         """Return the worker's configuration; *started_at_ns* is CLOCK_MONOTONIC of the start."""
         return {
             "chip": self.chip,
             "npus": self.count,
             "seed": self.seed,
-            "steps": [step.model_dump(exclude_none=True) for step in self.steps],
+            "steps": [
+                step.model_dump(exclude_none=True)
+                for step in self.steps
+                if not isinstance(step, DpuStep)
+            ],
             "started_at_ns": started_at_ns,
         }
 
@@ -121,6 +136,8 @@ def _step_errors(node: SimulatedNode) -> Sequence[InitErrorDetails]:
             text = f"does not exist: a node of {node.chip} has no switches; {_with_switches()}"
             # The kind of the step comes first, as pydantic itself places what is wrong in one.
             errors.append(_error(("steps", number, "switch", "switch"), step.switch.chip, text))
+        if isinstance(step, DpuStep) and step.dpu not in node.dpus:
+            errors.append(_error(("steps", number, "dpu", "dpu"), step.dpu, _dpus(node)))
         for key, size in (("npu", node.count), ("card", cards)):
             index = getattr(step, key, None)
             if index is not None and index >= size:
@@ -136,6 +153,13 @@ def _step_errors(node: SimulatedNode) -> Sequence[InitErrorDetails]:
 
 def _with_switches() -> str:
     return f"use {', '.join(chip for chip, shape in CHIPS.items() if shape.switches)}"
+
+
+def _dpus(node: SimulatedNode) -> str:
+    if node.dpus:
+        return f"is no DPU NIC of this node; use one of {', '.join(node.dpus)}"
+    having = ", ".join(chip for chip, shape in CHIPS.items() if shape.dpus)
+    return f"does not exist: a node of {node.chip} has no DPU NICs; use {having}"
 
 
 def _range(size: int) -> str:

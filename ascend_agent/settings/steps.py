@@ -33,6 +33,7 @@ _VERBS = {
     "hang_s": "hang",
     "worker": "worker",
     "process": "process",
+    "dpu": "dpu",
 }
 _MOST_PID = 1 << 22  # the kernel's own limit
 _PORTS = re.compile(r"([0-9]{1,3})(?:-([0-9]{1,3}))?")
@@ -205,6 +206,15 @@ class ProcessStep(_Step):
         return self
 
 
+class DpuStep(_Step):
+    """A DPU NIC takes a state, in the kernel's words (``/sys/class/net/*/operstate``)."""
+
+    dpu: str
+    operstate: Literal[
+        "up", "down", "unknown", "dormant", "lowerlayerdown", "notpresent", "testing"
+    ]
+
+
 def _kind(raw: object) -> str | None:
     """Return which kind of step *raw* is, by the verb it carries."""
     if isinstance(raw, dict):
@@ -220,6 +230,7 @@ _KINDS: Mapping[type, str] = MappingProxyType(
         HangStep: "hang",
         WorkerStep: "worker",
         ProcessStep: "process",
+        DpuStep: "dpu",
     }
 )
 
@@ -230,11 +241,12 @@ Step = Annotated[
     | Annotated[DropStep, Tag("drop")]
     | Annotated[HangStep, Tag("hang")]
     | Annotated[WorkerStep, Tag("worker")]
-    | Annotated[ProcessStep, Tag("process")],
+    | Annotated[ProcessStep, Tag("process")]
+    | Annotated[DpuStep, Tag("dpu")],
     Discriminator(
         _kind,
         custom_error_type="step_kind",
         custom_error_message="says nothing that happens; use one of fault, recover, pulse (of an "
-        "npu, card or switch), drop, call with hang_s, worker, process",
+        "npu, card or switch), drop, call with hang_s, worker, process, dpu with operstate",
     ),
 ]

@@ -108,6 +108,22 @@ def test_what_is_given_beside_the_file_wins() -> None:
             "scenario s.yaml, step 1, switch: 0 does not exist: a node of 910B3 has no switches; ",
         ),
         (
+            "{chip: 950, steps: [{at_s: 1, dpu: enps0, operstate: broken}]}",
+            "scenario s.yaml, step 1, operstate: 'broken' is not allowed; use one of 'up', ",
+        ),
+        (
+            "{chip: 950, steps: [{at_s: 1, dpu: enps4, operstate: down}]}",
+            "scenario s.yaml, step 1, dpu: 'enps4' is no DPU NIC of this node; use one of enps0, ",
+        ),
+        (
+            "steps: [{at_s: 1, dpu: enps0, operstate: down}]",
+            "scenario s.yaml, step 1, dpu: 'enps0' does not exist: a node of 910B3 has no DPU NICs",
+        ),
+        (
+            "{chip: 950, steps: [{at_s: 1, dpu: enps0, operstate: up, npu: 1}]}",
+            "scenario s.yaml, step 1, npu is no known key; remove it or use one of at_s, dpu, ",
+        ),
+        (
             "steps: [{at_s: -1, worker: die}]",
             "scenario s.yaml, step 1, at_s: '-1' is too small; give 0 or more",
         ),

@@ -3,8 +3,18 @@
 import pytest
 from pydantic import ValidationError
 
+from ascend_agent import chips
 from ascend_agent.driver.simulated.presets import MOST_CARDS, PRESETS
-from ascend_agent.settings import CHIPS, DropStep, FaultStep, SimulatedNode, Step, WorkerStep
+from ascend_agent.settings import (
+    CHIPS,
+    DpuStep,
+    DropStep,
+    FaultStep,
+    SimulatedNode,
+    Step,
+    WorkerStep,
+)
+from tests.model.samples import make_chip
 
 
 def test_every_chip_of_the_simulated_driver_can_be_named_and_no_other() -> None:
@@ -90,3 +100,25 @@ def test_the_worker_gets_plain_values() -> None:
         "steps": [{"at_s": 1, "npu": 0, "fault": 0x80E01801}, {"at_s": 2, "worker": "die"}],
         "started_at_ns": 5,
     }
+
+
+def test_what_happens_to_dpu_nics_is_none_of_the_workers_business() -> None:
+    """The driver knows nothing of them; the agent reads them from the host."""
+    down = DpuStep(at_s=1, dpu="enps0", operstate="down")
+    node = SimulatedNode(chip="950", steps=(down, WorkerStep(at_s=2, worker="die")))
+
+    assert node.backend_config(5)["steps"] == [{"at_s": 2, "worker": "die"}]
+    assert node.dpu_steps == (down,)
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+def test_a_node_has_a_dpu_nic_in_each_slot_that_its_npus_look_into(chip: str) -> None:
+    """Settings can't import the chips, so the two tables are compared here."""
+    preset = PRESETS[chip]
+    spec = chips.identify(
+        make_chip(preset.chip_name, board=preset.board_id, product=preset.product)
+    )
+    assert spec is not None
+
+    slots = {slot for pair in spec.dpu_slots for slot in pair}
+    assert set(CHIPS[chip].dpus.values()) == slots

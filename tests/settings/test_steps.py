@@ -4,6 +4,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from ascend_agent.settings import (
+    DpuStep,
     DropStep,
     FaultStep,
     HangStep,
@@ -87,6 +88,10 @@ def test_what_is_no_fault_code_is_refused(value: object) -> None:
             SwitchStep(at_s=1, switch=SwitchPlace(chip=2, severity=3), pulse=0x00F103B0),
         ),
         (
+            {"at_s": "1", "dpu": "enps0", "operstate": "lowerlayerdown"},
+            DpuStep(at_s=1, dpu="enps0", operstate="lowerlayerdown"),
+        ),
+        (
             {"at_s": "1", "call": "switches_read", "hang_s": "20"},
             HangStep(at_s=1, call="switches_read", hang_s=20),
         ),
@@ -115,6 +120,7 @@ def test_a_step_that_is_one_already_stays_what_it_is() -> None:
         WorkerStep(at_s=1, worker="die"),
         ProcessStep(at_s=1, npu=0, process=4711, pod="a"),
         SwitchStep(at_s=1, switch=SwitchPlace(chip=0, port=(7, 8), peer="L2"), fault=1),
+        DpuStep(at_s=1, dpu="enps0", operstate="down"),
     ]
 
     assert [STEP.validate_python(step) for step in steps] == steps
@@ -146,6 +152,8 @@ def test_a_step_that_is_one_already_stays_what_it_is() -> None:
         {"at_s": 1, "call": "health", "hang_s": 3},
         {"at_s": 1, "card": 0, "call": "open", "hang_s": 3},
         {"at_s": 1, "worker": "live"},
+        {"at_s": 1, "dpu": "enps0"},
+        {"at_s": 1, "dpu": "enps0", "operstate": "broken"},
         {"at_s": 1, "switch": {"chip": 0}},
         {"at_s": 1, "switch": 0, "fault": "A"},
         {"at_s": 1, "switch": {}, "fault": "A"},
