@@ -58,10 +58,11 @@ class _PortReader:
         self._wakeup.set()
 
     def look_in_turn(self) -> None:
-        """Ask when it is this NPU's turn: all NPUs are to be asked."""
-        self._looks.append(asyncio.get_running_loop().time() + self._late_s)
-        self._looks = sorted(self._looks)[:3]  # a storm of lost events adds no more
-        self._wakeup.set()
+        """Ask when it is this NPU's turn, as all are to be asked, unless that is near anyway."""
+        at = asyncio.get_running_loop().time() + self._late_s
+        if not any(look <= at for look in self._looks):
+            self._looks.append(at)
+            self._wakeup.set()
 
     async def run(self) -> None:
         """Ask for ever."""

@@ -183,6 +183,12 @@ async def test_lost_events_ask_about_all_in_turn() -> None:
         await asyncio.sleep(20)
         assert (tool.times(0), tool.times(1)) == ([2, 102, 142], [7, 107, 127, 147])
 
+        for _ in range(200):
+            faults.publish(Resync(npu=PhyId(1), reason="lane answers again"))
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(20)
+        assert tool.times(1) == [7, 107, 127, 147, 167]
+
 
 async def test_a_failure_leaves_what_was_known_and_is_said_once(
     caplog: pytest.LogCaptureFixture,

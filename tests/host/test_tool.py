@@ -115,7 +115,7 @@ async def test_what_a_program_started_is_killed_with_it(tmp_path: Path) -> None:
 async def test_who_gives_up_ends_the_program(tmp_path: Path) -> None:
     """The agent's end must leave nothing of ours on the node."""
     child = tmp_path / "child"
-    tool = _tool(tmp_path / "tool", f"echo $$ > {child}; exec sleep 600")
+    tool = _tool(tmp_path / "tool", f"echo $$ > {child}; exec sleep 600", limit_s=600.0)
     async with asyncio.TaskGroup() as group:
         asking = group.create_task(tool.run())
         await _until(lambda: _pid(child) is not None)
