@@ -40,6 +40,7 @@ from ascend_agent.flows.follow_cluster import FollowCluster
 from ascend_agent.flows.follow_fault_config import FollowFaultConfig
 from ascend_agent.flows.held_npus import HeldNpus
 from ascend_agent.flows.hold_instance import HoldInstance
+from ascend_agent.flows.keep_isolation import KeepIsolation
 from ascend_agent.flows.log_changes import LogChanges
 from ascend_agent.flows.offers import ResourceOffers
 from ascend_agent.flows.post_events import PostEvents
@@ -61,6 +62,7 @@ from ascend_agent.host.layouts import KUBELET_DIRS, locate
 from ascend_agent.host.lock import FileInstanceLock
 from ascend_agent.host.numa import SysfsNuma
 from ascend_agent.host.processes import ProcOwners, StatedOwners
+from ascend_agent.host.state_file import IsolationFile
 from ascend_agent.injection import find_injections
 from ascend_agent.injection.logical import WithLogicalIds
 from ascend_agent.interfaces import (
@@ -306,6 +308,16 @@ class Agent:
                 ).run,
             ),
             TaskSpec(
+                name="keep-isolation",
+                backoff=_ENDLESS,
+                run=KeepIsolation(
+                    file=IsolationFile(directory=settings.state_dir),
+                    bus=bus,
+                    restored=bus.restored.claim("keep-isolation"),
+                    clock=self._clock,
+                ).run,
+            ),
+            TaskSpec(
                 name="read-usage",
                 backoff=_ENDLESS,
                 run=ReadUsage(
@@ -402,11 +414,17 @@ class Agent:
         if self._settings.kubernetes_events:
             post = PostEvents(poster=cluster, bus=bus, clock=self._clock)
             tasks.append(TaskSpec(name="post-events", backoff=_ENDLESS, run=post.run))
-        if self._settings.node_labels:
-            update = UpdateAnnotations(
-                dialect=self._dialect, specs=_SPECS, editor=cluster, bus=bus, clock=self._clock
-            )
-            tasks.append(TaskSpec(name="update-annotations", backoff=_ENDLESS, run=update.run))
+        update = UpdateAnnotations(
+            dialect=self._dialect,
+            specs=_SPECS,
+            labels=self._settings.node_labels,
+            editor=cluster,
+            bus=bus,
+            operator=bus.operator.claim("update-annotations"),
+            published=bus.published.claim("update-annotations"),
+            clock=self._clock,
+        )
+        tasks.append(TaskSpec(name="update-annotations", backoff=_ENDLESS, run=update.run))
         return tasks
 
     def _offers(self, word: str) -> ResourceOffers:

@@ -32,6 +32,7 @@ from ascend_agent.model.fault import DriverFault
 from ascend_agent.model.fault_rules import FaultFiles
 from ascend_agent.model.health import HealthAnswer, NpuView
 from ascend_agent.model.ids import NumaNode, PluginDeviceId, PodUid, ResourceName
+from ascend_agent.model.isolation import PublishedIsolation
 from ascend_agent.model.kubelet import Offer, PluginDirectory, SocketIdentity
 from ascend_agent.model.nics import NicLook
 from ascend_agent.model.npu import (
@@ -462,6 +463,12 @@ class SchedulerDialect(Protocol):
 
         Asked again whenever anything in *world* changed, so each report is the whole one.
         """
+
+    def isolation_said(self, node: NodeObject) -> PublishedIsolation:
+        """Return what is said of isolation where ``report`` says it, as *node* is."""
+
+    def is_release(self, edit: ForeignEdit) -> bool:
+        """Return whether *edit* is of the list of separated NPUs, off which people take them."""
 
 
 class SlicingMode(Protocol):

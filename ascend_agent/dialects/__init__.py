@@ -1,6 +1,6 @@
 """How this agent and one scheduler speak, one scheduler a file.
 
-``placement`` and ``node_labels`` serve them all.
+``placement``, ``node_labels`` and ``node_annotations`` serve them all.
 """
 
 import pkgutil

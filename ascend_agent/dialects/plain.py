@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import ClassVar, Final
 
-from ascend_agent.dialects.node_labels import labels
+from ascend_agent.dialects import node_annotations
+from ascend_agent.dialects.node_labels import Labels, labels
 from ascend_agent.dialects.placement import find_spots, keep_together, spread_out
 from ascend_agent.interfaces import SchedulerDialect
 from ascend_agent.model.allocation import (
@@ -23,7 +24,7 @@ from ascend_agent.model.allocation import (
     Refused,
 )
 from ascend_agent.model.chip import ChipSpec
-from ascend_agent.model.cluster import NodeEdit, Report
+from ascend_agent.model.cluster import ForeignEdit, NodeEdit, NodeObject, Report
 from ascend_agent.model.fault import FaultLevel, format_fault_code
 from ascend_agent.model.health import NpuView, UnhealthyReason
 from ascend_agent.model.ids import (
@@ -35,6 +36,7 @@ from ascend_agent.model.ids import (
     parse_device_name,
     parse_device_word,
 )
+from ascend_agent.model.isolation import PublishedIsolation
 from ascend_agent.model.npu import Npu
 from ascend_agent.model.world import NodeWorld, SharePolicy, World
 
@@ -158,10 +160,26 @@ class PlainDialect:
         )
 
     def report(self, world: NodeWorld) -> Report:
-        """Return the labels about the NPUs; of a node that has none, nothing."""
-        found = labels(world)
+        """Return the labels about the NPUs, and the annotations about those that are isolated.
+
+        Of a node that has no NPU, nothing. Each is an edit of its own: what keeps one from being
+        written need not keep the other.
+        """
+        found = labels(world) if world.labels else Labels(wanted={}, left_out=())
+        isolated = node_annotations.isolation_report(world)
         edit = NodeEdit(labels=found.wanted, annotations={})
-        return Report(edits=(edit,) if found.wanted else (), left_out=found.left_out)
+        edits = (edit,) if found.wanted else ()
+        return Report(
+            edits=(*edits, *isolated.edits), left_out=(*found.left_out, *isolated.left_out)
+        )
+
+    def isolation_said(self, node: NodeObject) -> PublishedIsolation:
+        """Return what the annotations of *node* say."""
+        return node_annotations.said(node)
+
+    def is_release(self, edit: ForeignEdit) -> bool:
+        """Return whether *edit* is of the annotation that lists the separated NPUs."""
+        return node_annotations.is_of_list(edit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,10 +1,11 @@
-"""NodeView, driver state and own Node → what the scheduler reads about this node.
+"""NodeView, isolation, driver state and own Node → what is read about this node in the API server.
 
 The dialect says how the Node should look; this flow sees to it, again whenever anything changed,
 whoever changed it. Sends nothing while the Node is not known as it is now, nor while another agent
 serves the node: on an upgrade two versions must not quarrel. What is sent and how
 often is the mechanism's business, and so is a server that can't be reached; here stay the errors
-that only people can mend, and the strangers who want a key otherwise.
+that only people can mend, and the strangers who want a key otherwise. The one thing that people may
+edit is the list of separated NPUs (``separations``).
 """
 
 import asyncio
@@ -15,15 +16,19 @@ from dataclasses import dataclass
 from ascend_agent.bus import Bus
 from ascend_agent.errors import ClusterError, LaggedError
 from ascend_agent.flows.disputes import Disputes
+from ascend_agent.flows.separations import Separations
 from ascend_agent.interfaces import ClusterEditor, SchedulerDialect
 from ascend_agent.model.chip import ChipSpec
-from ascend_agent.model.cluster import Edit, ForeignEdit
+from ascend_agent.model.cluster import Edit, ForeignEdit, NodeObject
 from ascend_agent.model.ids import Millis
+from ascend_agent.model.isolation import OperatorEdit, PublishedIsolation, Restored
 from ascend_agent.model.kubelet import InstancePhase
 from ascend_agent.model.world import NodeWorld
 from ascend_agent.runtime.backoff import jittered
 from ascend_agent.runtime.beside import beside
 from ascend_agent.runtime.clock import Clock
+from ascend_agent.runtime.latest import LatestWriter
+from ascend_agent.runtime.topic import Publisher
 from ascend_agent.runtime.wakeup import Wakeup
 
 log = logging.getLogger(__name__)
@@ -54,23 +59,38 @@ class _Failure:
 
 
 class UpdateAnnotations:
-    """Keeps the labels and annotations of the own Node as the dialect wants them."""
+    """Keeps the labels and annotations of the own Node as the dialect wants them.
 
-    def __init__(
+    Not *labels*: its annotations alone.
+    """
+
+    def __init__(  # noqa: PLR0913 -- one for each thing that is read, told or kept
         self,
         *,
         dialect: SchedulerDialect,
         specs: Mapping[str, ChipSpec],
+        labels: bool,
         editor: ClusterEditor,
         bus: Bus,
+        operator: Publisher[OperatorEdit | Restored],
+        published: LatestWriter[PublishedIsolation],
         clock: Clock,
     ) -> None:
         self._dialect = dialect
         self._specs = specs
+        self._labels = labels
         self._editor = editor
         self._bus = bus
         self._clock = clock
         self._wakeup = Wakeup()
+        self._separations = Separations(
+            dialect=dialect,
+            specs=specs,
+            bus=bus,
+            operator=operator,
+            published=published,
+            wakeup=self._wakeup,
+        )
         self._inputs = (bus.node, bus.driver, bus.own_node, bus.instance)
         for channel in self._inputs:
             channel.attach(self._wakeup)
@@ -86,6 +106,7 @@ class UpdateAnnotations:
             await asyncio.sleep(0)  # the kubelet's streams first: labels can wait for them
             seen = self._versions()
             self._hear_of_strangers()
+            self._compare()
             plan = self._plan()
             if plan.edits or plan.left_out:
                 self._say_left_out(plan.left_out)
@@ -95,26 +116,42 @@ class UpdateAnnotations:
                 await self._wakeup.wait(self._clock.loop_time(again_at))
 
     def _versions(self) -> tuple[int, ...]:
-        return tuple(channel.version for channel in self._inputs)
+        return (*(channel.version for channel in self._inputs), self._separations.version)
+
+    def _node(self) -> NodeObject | None:
+        """Return the own Node where it is known as it is now and is ours to write to."""
+        node, instance = self._bus.own_node.value, self._bus.instance.value
+        serves = instance is not None and instance.phase is InstancePhase.HOLDING
+        return node if serves and node is not None and node.live else None
+
+    def _compare(self) -> None:
+        node = self._node()
+        if node is not None:
+            self._separations.compare(node, self._clock.now())
 
     def _plan(self) -> _Plan:
-        view, driver, node = self._bus.node.value, self._bus.driver.value, self._bus.own_node.value
-        if view is None or driver is None or node is None or not node.live or not self._serves():
+        view, driver, node = self._bus.node.value, self._bus.driver.value, self._node()
+        if view is None or driver is None or node is None:
             return _Plan()
         now = self._clock.now()
+        isolation, ask_at = self._separations.wanted(view, node, now)
         report = self._dialect.report(
-            NodeWorld(view=view, specs=self._specs, driver=driver, node=node, now=now)
+            NodeWorld(
+                view=view,
+                specs=self._specs,
+                driver=driver,
+                node=node,
+                now=now,
+                labels=self._labels,
+                isolation=isolation,
+            )
         )
         kept = [self._disputes.without_resting(edit, now) for edit in report.edits]
         return _Plan(
             edits=tuple(edit for edit, _ in kept if edit is not None),
             left_out=report.left_out,
-            again_at=_earliest(report.wake_at, *(until for _, until in kept)),
+            again_at=_earliest(report.wake_at, ask_at, *(until for _, until in kept)),
         )
-
-    def _serves(self) -> bool:
-        instance = self._bus.instance.value
-        return instance is not None and instance.phase is InstancePhase.HOLDING
 
     async def _send(self, edits: tuple[Edit, ...]) -> Millis | None:
         """Have *edits* applied, each whatever became of the others; return when to try again."""
@@ -141,6 +178,7 @@ class UpdateAnnotations:
             attempt.add_done_callback(lambda _: self._wakeup.set())
             while not attempt.done():
                 await self._wakeup.wait()
+                self._hear_of_strangers()
                 if not attempt.done() and edit not in self._plan().edits:
                     return False
         attempt.result()
@@ -172,6 +210,8 @@ class UpdateAnnotations:
 
     def _hear_of(self, edit: ForeignEdit) -> None:
         now = self._clock.now()
+        if self._separations.take(edit, now):
+            return
         dispute = self._disputes.note(edit, now)
         facts = {
             "object": str(edit.pod) if edit.pod else "node",

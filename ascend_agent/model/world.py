@@ -39,7 +39,8 @@ class NodeWorld:
     """What a report about the whole node may rest on; ``node`` is the own Node object as it is.
 
     ``specs`` holds every chip generation there is by its name, also those this node has not.
-    ``isolation`` None: nobody may say yet which NPUs are isolated.
+    ``labels``: the node's labels are wanted. ``isolation`` None: nobody may say yet which NPUs are
+    isolated.
     """
 
     view: NodeView
@@ -47,4 +48,5 @@ class NodeWorld:
     driver: DriverState
     node: NodeObject
     now: Millis
+    labels: bool = True
     isolation: IsolationTexts | None = None

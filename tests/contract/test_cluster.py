@@ -45,6 +45,9 @@ class Side(Protocol):
     def change(self, labels: Mapping[str, str | None]) -> None:
         """Have others change labels."""
 
+    def annotate(self, annotations: Mapping[str, str | None]) -> None:
+        """Have others change annotations."""
+
     def reject(self) -> None:
         """Have the next edit rejected."""
 
@@ -69,6 +72,9 @@ class InMemory:
 
     def change(self, labels: Mapping[str, str | None]) -> None:
         self.cluster.change_labels(labels)
+
+    def annotate(self, annotations: Mapping[str, str | None]) -> None:
+        self.cluster.change_annotations(annotations)
 
     def reject(self) -> None:
         self.cluster.error = RejectedError("patch", "nodes/n1", "as the test wants it")
@@ -95,6 +101,9 @@ class OverHttp:
 
     def change(self, labels: Mapping[str, str | None]) -> None:
         self._server.store.change(OWN, {"metadata": {"labels": dict(labels)}})
+
+    def annotate(self, annotations: Mapping[str, str | None]) -> None:
+        self._server.store.change(OWN, {"metadata": {"annotations": dict(annotations)}})
 
     def reject(self) -> None:
         self._server.refuse(422, of="PATCH")
@@ -198,6 +207,25 @@ async def test_what_others_make_of_ours_is_told_and_nothing_else(kind: str, tmp_
             ("mine", "1", None),
         ]
         assert {(told.pod, told.field) for told in heard} == {(None, MetadataField.LABELS)}
+
+
+@both
+async def test_an_annotation_that_others_shorten_is_told_with_what_we_wrote(
+    kind: str, tmp_path: Path
+) -> None:
+    """D36: an operator takes names off a list; by what we wrote one can tell which."""
+    async with side(kind, tmp_path) as one:
+        news = one.cluster.foreign_edits()
+        await one.cluster.apply(NodeEdit(labels={}, annotations={"list": "a,b", "why": "x"}))
+        assert (await shown(one.cluster)).annotations == {"list": "a,b", "why": "x"}
+        told = []
+        for found in ("a", None):
+            one.annotate({"list": found})
+            async with asyncio.timeout(5):
+                told.append(await anext(news))
+
+        assert [(each.wrote, each.found) for each in told] == [("a,b", "a"), ("a,b", None)]
+        assert {(each.field, each.key) for each in told} == {(MetadataField.ANNOTATIONS, "list")}
 
 
 @both

@@ -26,15 +26,19 @@ from ascend_agent.runtime.topic import Topic, TopicReader
 
 
 def node_object(
-    labels: Mapping[str, str] | None = None, *, live: bool = True, version: int = 1
+    labels: Mapping[str, str] | None = None,
+    *,
+    annotations: Mapping[str, str] | None = None,
+    live: bool = True,
+    version: int = 1,
 ) -> NodeObject:
-    """Return the own Node with those labels."""
+    """Return the own Node with those labels and annotations."""
     return NodeObject(
         name=NodeName("n1"),
         uid="node-uid",
         version=ObjectVersion(str(version)),
         labels=dict(labels or {}),
-        annotations={},
+        annotations=dict(annotations or {}),
         live=live,
     )
 
@@ -55,15 +59,26 @@ def pod(name: str, phase: PodPhase = PodPhase.RUNNING, *, namespace: str = "defa
     )
 
 
+_Values = Mapping[tuple[MetadataField, str], str | None]
+
+
 class FakeCluster:
     """``sent`` is what went over the wire, with the loop time; ``asked`` counts calls of apply.
+
+    Labels and annotations are told apart by their keys alone.
 
     ``posts`` are the attempts at Events, ``events`` those there are. ``error`` fails each call,
     ``hold`` keeps calls waiting until it is set; ``late`` has edits return long after all could
     see what they did.
     """
 
-    def __init__(self, labels: Mapping[str, str] | None = None, *, live: bool = True) -> None:
+    def __init__(
+        self,
+        labels: Mapping[str, str] | None = None,
+        *,
+        annotations: Mapping[str, str] | None = None,
+        live: bool = True,
+    ) -> None:
         self.sent: list[tuple[float, Mapping[str, str | None]]] = []
         self.asked = 0
         self.given_up = 0
@@ -73,7 +88,7 @@ class FakeCluster:
         self.error: ClusterError | None = None
         self.hold: asyncio.Event | None = None
         self.late = False
-        self._wrote: dict[str, str | None] = {}
+        self._wrote: dict[tuple[MetadataField, str], str | None] = {}
         self._node: Latest[NodeObject] = Latest("fake node")
         self._pods: Latest[Pods] = Latest("fake pods")
         self._state: Latest[ApiState] = Latest("fake state")
@@ -85,7 +100,7 @@ class FakeCluster:
         self._put_pods = self._pods.claim("fake").put
         self._put_state = self._state.claim("fake").put
         self._publish = self._foreign.claim("fake").publish
-        self._put_node(node_object(labels, live=live))
+        self._put_node(node_object(labels, annotations=annotations, live=live))
         self.state(ApiPhase.READY)
 
     # --- what a test does -------------------------------------------------------------------
@@ -98,19 +113,17 @@ class FakeCluster:
 
     def change_labels(self, labels: Mapping[str, str | None]) -> None:
         """Have others change labels, None: away with it."""
-        self._edit(labels)
-        for key, found in labels.items():
-            if key in self._wrote and self._wrote[key] != found:
-                self._publish(
-                    ForeignEdit(
-                        pod=None,
-                        field=MetadataField.LABELS,
-                        key=key,
-                        wrote=self._wrote[key],
-                        found=found,
-                        at_ms=Millis(0),
-                    )
-                )
+        self._change({(MetadataField.LABELS, key): to for key, to in labels.items()})
+
+    def change_annotations(self, annotations: Mapping[str, str | None]) -> None:
+        """Have others change annotations, None: away with it."""
+        self._change({(MetadataField.ANNOTATIONS, key): to for key, to in annotations.items()})
+
+    def recreate(self) -> None:
+        """Have the Node deleted and made anew, as the kubelet does: without anything of ours."""
+        self._wrote.clear()
+        version = int(self.node.version) + 1
+        self._put_node(dataclasses.replace(node_object(version=version), uid=f"uid-{version}"))
 
     def live(self, *, live: bool) -> None:
         """Have the watch break, or be whole again."""
@@ -144,9 +157,10 @@ class FakeCluster:
     async def apply(self, edit: Edit) -> None:
         assert isinstance(edit, NodeEdit), "the plain dialect writes nothing else"
         self.asked += 1
-        differs = {key: to for key, to in edit.labels.items() if self.node.labels.get(key) != to}
+        values = _values(edit)
+        differs = {place: to for place, to in values.items() if _found(self.node, place) != to}
         if not differs:
-            self._wrote |= edit.labels
+            self._wrote |= values
             return
         if self.hold is not None:
             try:
@@ -156,8 +170,9 @@ class FakeCluster:
                 raise
         if self.error is not None:
             raise self.error
-        self.sent.append((asyncio.get_running_loop().time(), differs))
-        self._wrote |= edit.labels
+        sent = {key: to for (_, key), to in differs.items()}
+        self.sent.append((asyncio.get_running_loop().time(), sent))
+        self._wrote |= values
         self._edit(differs)
         if self.late:
             await asyncio.sleep(1)
@@ -179,10 +194,44 @@ class FakeCluster:
     def lose_events(self, count: int) -> None:
         self.lost_events += count
 
-    def _edit(self, labels: Mapping[str, str | None]) -> None:
-        after = {key: to for key, to in {**self.node.labels, **labels}.items() if to is not None}
-        version = ObjectVersion(str(int(self.node.version) + 1))
-        self._put_node(dataclasses.replace(self.node, labels=after, version=version))
+    def _change(self, values: _Values) -> None:
+        self._edit(values)
+        for (field, key), found in values.items():
+            wrote = self._wrote.get((field, key), found)
+            if wrote != found:
+                self._publish(
+                    ForeignEdit(
+                        pod=None, field=field, key=key, wrote=wrote, found=found, at_ms=Millis(0)
+                    )
+                )
+
+    def _edit(self, values: _Values) -> None:
+        maps = {
+            MetadataField.LABELS: dict(self.node.labels),
+            MetadataField.ANNOTATIONS: dict(self.node.annotations),
+        }
+        for (field, key), to in values.items():
+            maps[field].pop(key, None)
+            if to is not None:
+                maps[field][key] = to
+        self._put_node(
+            dataclasses.replace(
+                self.node,
+                labels=maps[MetadataField.LABELS],
+                annotations=maps[MetadataField.ANNOTATIONS],
+                version=ObjectVersion(str(int(self.node.version) + 1)),
+            )
+        )
+
+
+def _values(edit: NodeEdit) -> _Values:
+    maps = {MetadataField.LABELS: edit.labels, MetadataField.ANNOTATIONS: edit.annotations}
+    return {(field, key): to for field, map_ in maps.items() for key, to in map_.items()}
+
+
+def _found(node: NodeObject, place: tuple[MetadataField, str]) -> str | None:
+    field, key = place
+    return (node.labels if field is MetadataField.LABELS else node.annotations).get(key)
 
 
 async def _edits(reader: TopicReader[ForeignEdit]) -> AsyncIterator[ForeignEdit]:

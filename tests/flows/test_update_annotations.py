@@ -61,6 +61,7 @@ async def updating(
     *,
     view: NodeView | None = None,
     dialect: plain.PlainDialect | None = None,
+    labels: bool = True,
 ) -> AsyncIterator[_Node]:
     bus = Bus([])
     node = _Node(
@@ -84,8 +85,11 @@ async def updating(
     update = UpdateAnnotations(
         dialect=dialect or plain.DIALECT,
         specs={spec.generation: spec for spec in chips.SPECS},
+        labels=labels,
         editor=cluster,
         bus=bus,
+        operator=bus.operator.claim("test"),
+        published=bus.published.claim("test"),
         clock=Clock(),
     )
     async with running(follow.run, update.run):
@@ -390,8 +394,11 @@ async def test_news_that_were_missed_stop_nothing() -> None:
     flow = UpdateAnnotations(
         dialect=plain.DIALECT,
         specs={spec.generation: spec for spec in chips.SPECS},
+        labels=True,
         editor=cluster,
         bus=bus,
+        operator=bus.operator.claim("test"),
+        published=bus.published.claim("test"),
         clock=Clock(),
     )
     edit = ForeignEdit(
