@@ -133,7 +133,8 @@ def learn(condition: Condition, reading: HealthReading, rules: FaultRules, now: 
             code for code in outcome.codes - _NEVER_STAND if concerns(code, condition.ports)
         )
         held = association.compare(held, listed, reading.asked_after)
-        listed -= _explained(condition, listed, rules, now)
+        if HBM_FAULT in rules.duration:
+            listed -= _explained(condition, listed, reading, now)
         codes, news = standing.compare(codes, listed, reading, now)
         codes, cut = standing.bounded(codes, rules.catalog)
         if cut:
@@ -150,14 +151,12 @@ def learn(condition: Condition, reading: HealthReading, rules: FaultRules, now: 
 
 
 def _explained(
-    condition: Condition, listed: frozenset[FaultCode], rules: FaultRules, now: Millis
+    condition: Condition, listed: frozenset[FaultCode], reading: HealthReading, now: Millis
 ) -> frozenset[FaultCode]:
-    if HBM_FAULT not in rules.duration:
-        return frozenset()
+    """Return those of the *listed* codes that a memory fault explains and that did not stand."""
     hbm = condition.codes.get(HBM_FAULT)
-    explained = association.explained(
-        condition.association, listed, hbm_stands=hbm is not None and hbm.stands, now=now
-    )
+    unread = hbm is not None and hbm.stands and hbm.sequence > reading.asked_after
+    explained = association.explained(condition.association, listed, hbm_stands=unread, now=now)
     return frozenset(
         code
         for code in explained

@@ -288,12 +288,17 @@ class _Folding:
     def _place(self, npu: Npu) -> None:
         npus = self._npus
         before = npus.conditions.get(npu.phy) or self._new(npu)
-        met = contact.listed(before.contact, here=npu.address is not None, now=self._now)
-        history = place(before.history, npu.identity.die)
-        if npu != before.npu or met is not before.contact or history is not before.history:
-            npus.take(replace(before, npu=npu, contact=met, history=history))
-        elif npu.phy not in npus.conditions:
-            npus.take(before)
+        spec = npus.facts.specs.get(npu.generation)
+        after = replace(
+            before,
+            npu=npu,
+            ports=spec.ports if spec else Ports.NONE,
+            coupled=spec.coupled_card if spec else False,
+            contact=contact.listed(before.contact, here=npu.address is not None, now=self._now),
+            history=place(before.history, npu.identity.die),
+        )
+        if after != before or npu.phy not in npus.conditions:
+            npus.take(after)
 
     def _new(self, npu: Npu) -> Condition:
         facts = self._npus.facts
@@ -301,23 +306,13 @@ class _Folding:
         if npu.phy in facts.remembered:
             left = {phy: it for phy, it in facts.remembered.items() if phy != npu.phy}
             self._npus.facts = replace(facts, remembered=left)
-        spec = facts.specs.get(npu.generation)
-        return Condition(
-            npu=npu,
-            ports=spec.ports if spec else Ports.NONE,
-            coupled=spec.coupled_card if spec else False,
-            link=facts.links.get(npu.phy),
-            history=history,
-        )
+        return Condition(npu=npu, link=facts.links.get(npu.phy), history=history)
 
     def _forget(self, phy: PhyId) -> None:
         """Forget an NPU that left the inventory, but for what its rules remember."""
         npus = self._npus
-        history = npus.conditions.pop(phy).history
+        history = npus.drop(phy).history
         npus.facts = replace(npus.facts, remembered={**npus.facts.remembered, phy: history})
-        npus.sick.discard(phy)
-        if npus.shown.pop(phy, None) is not None:
-            npus.touched = True
 
     def _follow_driver(self, driver: DriverState) -> None:
         npus, ledger = self._npus, self._ledger

@@ -82,6 +82,17 @@ class NpusDraft:
         if condition.ports is Ports.UB:
             self._compare_ub()
 
+    def drop(self, phy: PhyId) -> Condition:
+        """Forget an NPU that left the inventory; return what was known of it."""
+        condition = self.conditions.pop(phy)
+        if self.shown.pop(phy, None) is not None:
+            self.touched = True
+        if phy in self.sick:
+            self._couple(condition, sick=False)
+        if condition.ports is Ports.UB:
+            self._compare_ub()
+        return condition
+
     def look(self, condition: Condition, *, cause_ns: int | None = None) -> None:
         """Judge the NPU; its view stays the same object if nothing changed that it shows.
 

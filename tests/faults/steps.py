@@ -1,12 +1,13 @@
 """Short words for what reaches the ledger, so that a test reads like the story it tells."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from ascend_agent import chips
 from ascend_agent.faults.catalog import CATALOG
 from ascend_agent.faults.fold import Folded, FoldInput
 from ascend_agent.faults.fold import fold as fold_all
 from ascend_agent.faults.ledger import HealthRules, Ledger
+from ascend_agent.model.allocation import Allocations, Holder
 from ascend_agent.model.fault import Assertion, FaultCode, FaultEvent, Origin, Severity
 from ascend_agent.model.fault_rules import FaultRules
 from ascend_agent.model.health import HealthAnswer, HealthReading, NpuView, ReadingFailure
@@ -33,13 +34,14 @@ def _event(
     npu: int,
     seq: int,
     severity: Severity | None = None,
+    at: int | None = None,
 ) -> FaultEvent:
     return FaultEvent(
         npu=PhyId(npu),
         code=code,
         assertion=assertion,
         severity=severity,
-        received_at_ms=Millis(10_000 + seq),
+        received_at_ms=Millis(10_000 + seq if at is None else at),
         seen_ns=1_000_000 + seq,
         driver_time=None,
         origin=Origin.CALLBACK,
@@ -48,17 +50,23 @@ def _event(
 
 
 def occur(
-    code: FaultCode, *, seq: int, npu: int = 0, severity: Severity | None = None
+    code: FaultCode,
+    *,
+    seq: int,
+    npu: int = 0,
+    severity: Severity | None = None,
+    at: int | None = None,
 ) -> FaultEvent:
-    return _event(Assertion.OCCURRED, code, npu=npu, seq=seq, severity=severity)
+    """Return the event; without *at* it is so old that it no longer counts by itself."""
+    return _event(Assertion.OCCURRED, code, npu=npu, seq=seq, severity=severity, at=at)
 
 
-def recover(code: FaultCode, *, seq: int, npu: int = 0) -> FaultEvent:
-    return _event(Assertion.RECOVERED, code, npu=npu, seq=seq, severity=Severity.WARNING)
+def recover(code: FaultCode, *, seq: int, npu: int = 0, at: int | None = None) -> FaultEvent:
+    return _event(Assertion.RECOVERED, code, npu=npu, seq=seq, severity=Severity.WARNING, at=at)
 
 
-def once(code: FaultCode, *, seq: int, npu: int = 0) -> FaultEvent:
-    return _event(Assertion.ONE_OFF, code, npu=npu, seq=seq)
+def once(code: FaultCode, *, seq: int, npu: int = 0, at: int | None = None) -> FaultEvent:
+    return _event(Assertion.ONE_OFF, code, npu=npu, seq=seq, at=at)
 
 
 def reading(
@@ -130,10 +138,18 @@ def folded(ledger: Ledger, *items: FoldInput, now: int = 20_000) -> Folded:
     return fold_all(ledger, items, Millis(now))
 
 
-def healthy(*npus: int) -> Ledger:
+def healthy(*npus: int | Npu, ledger: Ledger | None = None) -> Ledger:
     """Return the ledger of a node whose NPUs were all read and found well at 20,000 ms."""
     items: list[FoldInput] = [READY, inventory(*npus)]
-    return fold(empty(), [*items, *(answer(npu=npu) for npu in npus)])
+    phys = [npu.phy if isinstance(npu, Npu) else npu for npu in npus]
+    return fold(ledger or empty(), [*items, *(answer(npu=phy) for phy in phys)])
+
+
+def holding(**npus: Collection[int]) -> Allocations:
+    """Return that containers hold these shares (0 for a whole NPU): ``npu0={0}``."""
+    shares = {PhyId(int(npu[3:])): frozenset(held) for npu, held in npus.items()}
+    pod = Holder(namespace="default", pod="training", container="main")
+    return Allocations(known=True, holders=dict.fromkeys(shares, (pod,)), shares=shares)
 
 
 def shown(ledger: Ledger, npu: int = 0) -> NpuView:
