@@ -20,6 +20,7 @@ from ascend_agent.settings.steps import (
     DropStep,
     FaultStep,
     HangStep,
+    LinkStep,
     ProcessStep,
     SwitchPlace,
     SwitchStep,
@@ -37,6 +38,7 @@ _KNOWN = {
     "worker": tuple(WorkerStep.model_fields),
     "process": tuple(ProcessStep.model_fields),
     "dpu": tuple(DpuStep.model_fields),
+    "link": tuple(LinkStep.model_fields),
 }
 
 

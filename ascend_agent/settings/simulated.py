@@ -12,7 +12,8 @@ from typing import Self
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError, ValidationError
 
-from ascend_agent.settings.steps import DpuStep, ProcessStep, Step, SwitchStep
+from ascend_agent.model.chip import Ports
+from ascend_agent.settings.steps import DpuStep, LinkStep, ProcessStep, Step, SwitchStep
 
 _MOST_CARDS = 64  # the driver's limit, both API generations
 
@@ -22,12 +23,14 @@ class ChipShape:
     """How many NPUs a node of this chip usually has, and how many of them sit on one card.
 
     ``switches``: the node has Lingqu switches. ``dpus`` are the slots of its DPU NICs, by name.
+    ``ports`` are the network ports of its NPUs.
     """
 
     usual_npus: int
     npus_per_card: int
     switches: bool = False
     dpus: Mapping[str, str] = field(default_factory=dict)
+    ports: Ports = Ports.NONE
 
 
 CHIPS: Mapping[str, ChipShape] = MappingProxyType(
@@ -36,13 +39,18 @@ CHIPS: Mapping[str, ChipShape] = MappingProxyType(
         "310B4": ChipShape(1, 1),
         "310P3": ChipShape(4, 1),
         "310P3-duo": ChipShape(4, 2),
-        "910A": ChipShape(8, 1),
-        "910B1": ChipShape(8, 1),
-        "910B2": ChipShape(8, 1),
-        "910B3": ChipShape(8, 1),
-        "910B4": ChipShape(8, 1),
-        "910C": ChipShape(16, 2, switches=True),
-        "950": ChipShape(8, 1, dpus={"enps0": "1", "enps1": "2", "enps2": "9", "enps3": "10"}),
+        "910A": ChipShape(8, 1, ports=Ports.ROCE),
+        "910B1": ChipShape(8, 1, ports=Ports.ROCE),
+        "910B2": ChipShape(8, 1, ports=Ports.ROCE),
+        "910B3": ChipShape(8, 1, ports=Ports.ROCE),
+        "910B4": ChipShape(8, 1, ports=Ports.ROCE),
+        "910C": ChipShape(16, 2, switches=True, ports=Ports.ROCE),
+        "950": ChipShape(
+            8,
+            1,
+            dpus={"enps0": "1", "enps1": "2", "enps2": "9", "enps3": "10"},
+            ports=Ports.UB,
+        ),
     }
 )
 
@@ -102,6 +110,11 @@ class SimulatedNode(BaseModel):
         """What happens to DPU NICs, which no driver knows of."""
         return tuple(step for step in self.steps if isinstance(step, DpuStep))
 
+    @property
+    def link_steps(self) -> tuple[LinkStep, ...]:
+        """What happens to network ports, as the driver's tool shows it."""
+        return tuple(step for step in self.steps if isinstance(step, LinkStep))
+
     def backend_config(self, started_at_ns: int) -> dict[str, object]:
         """Return the worker's configuration; *started_at_ns* is CLOCK_MONOTONIC of the start."""
         return {
@@ -111,7 +124,7 @@ class SimulatedNode(BaseModel):
             "steps": [
                 step.model_dump(exclude_none=True)
                 for step in self.steps
-                if not isinstance(step, DpuStep)
+                if not isinstance(step, DpuStep | LinkStep)
             ],
             "started_at_ns": started_at_ns,
         }
@@ -138,6 +151,11 @@ def _step_errors(node: SimulatedNode) -> Sequence[InitErrorDetails]:
             errors.append(_error(("steps", number, "switch", "switch"), step.switch.chip, text))
         if isinstance(step, DpuStep) and step.dpu not in node.dpus:
             errors.append(_error(("steps", number, "dpu", "dpu"), step.dpu, _dpus(node)))
+        if isinstance(step, LinkStep):
+            wanted = Ports.ROCE if step.key == "link" else Ports.UB
+            if CHIPS[node.chip].ports is not wanted:
+                value = getattr(step, step.key)
+                errors.append(_error(("steps", number, "link", step.key), value, _port(wanted)))
         for key, size in (("npu", node.count), ("card", cards)):
             index = getattr(step, key, None)
             if index is not None and index >= size:
@@ -153,6 +171,11 @@ def _step_errors(node: SimulatedNode) -> Sequence[InitErrorDetails]:
 
 def _with_switches() -> str:
     return f"use {', '.join(chip for chip, shape in CHIPS.items() if shape.switches)}"
+
+
+def _port(wanted: Ports) -> str:
+    having = ", ".join(chip for chip, shape in CHIPS.items() if shape.ports is wanted)
+    return f"is about ports that NPUs of this chip don't have; use {having}"
 
 
 def _dpus(node: SimulatedNode) -> str:

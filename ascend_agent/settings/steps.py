@@ -34,7 +34,11 @@ _VERBS = {
     "worker": "worker",
     "process": "process",
     "dpu": "dpu",
+    "link": "link",
+    "bonded_down": "link",
+    "ub_down": "link",
 }
+_PORT_KEYS = ("link", "bonded_down", "ub_down")
 _MOST_PID = 1 << 22  # the kernel's own limit
 _PORTS = re.compile(r"([0-9]{1,3})(?:-([0-9]{1,3}))?")
 _MOST_PORTS = 48
@@ -215,6 +219,37 @@ class DpuStep(_Step):
     ]
 
 
+class LinkStep(_Step):
+    """Network ports of an NPU change, as the driver's tool shows them.
+
+    ``link`` is the RoCE link of chips up to A3; on A5 so many bonded ports, or UB ports, are down.
+    The driver's own event about it is a step of its own.
+    """
+
+    npu: Index
+    link: Literal["up", "down"] | None = None
+    bonded_down: int | None = Field(default=None, ge=0, le=2)
+    ub_down: int | None = Field(default=None, ge=0, le=64)
+
+    @property
+    def key(self) -> str:
+        """Which of the three it says."""
+        return self._said()[0]
+
+    def _said(self) -> list[str]:
+        return [name for name in _PORT_KEYS if getattr(self, name) is not None]
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> Self:
+        if len(self._said()) != 1:
+            raise PydanticCustomError(
+                "scenario",
+                "must have exactly one of {names}; keep one",
+                {"names": ", ".join(_PORT_KEYS)},
+            )
+        return self
+
+
 def _kind(raw: object) -> str | None:
     """Return which kind of step *raw* is, by the verb it carries."""
     if isinstance(raw, dict):
@@ -231,6 +266,7 @@ _KINDS: Mapping[type, str] = MappingProxyType(
         WorkerStep: "worker",
         ProcessStep: "process",
         DpuStep: "dpu",
+        LinkStep: "link",
     }
 )
 
@@ -242,11 +278,13 @@ Step = Annotated[
     | Annotated[HangStep, Tag("hang")]
     | Annotated[WorkerStep, Tag("worker")]
     | Annotated[ProcessStep, Tag("process")]
-    | Annotated[DpuStep, Tag("dpu")],
+    | Annotated[DpuStep, Tag("dpu")]
+    | Annotated[LinkStep, Tag("link")],
     Discriminator(
         _kind,
         custom_error_type="step_kind",
         custom_error_message="says nothing that happens; use one of fault, recover, pulse (of an "
-        "npu, card or switch), drop, call with hang_s, worker, process, dpu with operstate",
+        "npu, card or switch), drop, call with hang_s, worker, process, dpu with operstate, "
+        "link, bonded_down, ub_down",
     ),
 ]

@@ -124,6 +124,18 @@ def test_what_is_given_beside_the_file_wins() -> None:
             "scenario s.yaml, step 1, npu is no known key; remove it or use one of at_s, dpu, ",
         ),
         (
+            "{chip: 950, steps: [{at_s: 1, npu: 0, link: down}]}",
+            "scenario s.yaml, step 1, link: 'down' is about ports that NPUs of this chip don't ",
+        ),
+        (
+            "{chip: 310P3, steps: [{at_s: 1, npu: 0, bonded_down: 1}]}",
+            "scenario s.yaml, step 1, bonded_down: 1 is about ports that NPUs of this chip don't ",
+        ),
+        (
+            "{chip: 950, steps: [{at_s: 1, npu: 0, ub_down: 1, link: up}]}",
+            "scenario s.yaml, step 1: {'at_s': '1', 'npu': '0', 'ub_down': '1', 'link': 'up'} must ",
+        ),
+        (
             "steps: [{at_s: -1, worker: die}]",
             "scenario s.yaml, step 1, at_s: '-1' is too small; give 0 or more",
         ),

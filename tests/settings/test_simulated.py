@@ -10,6 +10,7 @@ from ascend_agent.settings import (
     DpuStep,
     DropStep,
     FaultStep,
+    LinkStep,
     SimulatedNode,
     Step,
     WorkerStep,
@@ -109,6 +110,27 @@ def test_what_happens_to_dpu_nics_is_none_of_the_workers_business() -> None:
 
     assert node.backend_config(5)["steps"] == [{"at_s": 2, "worker": "die"}]
     assert node.dpu_steps == (down,)
+
+
+def test_what_happens_to_network_ports_is_none_of_the_workers_business() -> None:
+    """The vendor's tool tells of them, not the driver's library."""
+    down = LinkStep(at_s=1, npu=0, ub_down=1)
+    node = SimulatedNode(chip="950", steps=(down, WorkerStep(at_s=2, worker="die")))
+
+    assert node.backend_config(5)["steps"] == [{"at_s": 2, "worker": "die"}]
+    assert node.link_steps == (down,)
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+def test_the_npus_of_a_chip_have_the_ports_of_its_generation(chip: str) -> None:
+    """Settings can't import the chips, so the two tables are compared here."""
+    preset = PRESETS[chip]
+    spec = chips.identify(
+        make_chip(preset.chip_name, board=preset.board_id, product=preset.product)
+    )
+    assert spec is not None
+
+    assert CHIPS[chip].ports is spec.ports
 
 
 @pytest.mark.parametrize("chip", CHIPS)

@@ -8,6 +8,7 @@ from ascend_agent.settings import (
     DropStep,
     FaultStep,
     HangStep,
+    LinkStep,
     ProcessStep,
     Step,
     SwitchPlace,
@@ -91,6 +92,9 @@ def test_what_is_no_fault_code_is_refused(value: object) -> None:
             {"at_s": "1", "dpu": "enps0", "operstate": "lowerlayerdown"},
             DpuStep(at_s=1, dpu="enps0", operstate="lowerlayerdown"),
         ),
+        ({"at_s": "1", "npu": "3", "link": "down"}, LinkStep(at_s=1, npu=3, link="down")),
+        ({"at_s": "1", "npu": "3", "bonded_down": "2"}, LinkStep(at_s=1, npu=3, bonded_down=2)),
+        ({"at_s": "1", "npu": "3", "ub_down": "0"}, LinkStep(at_s=1, npu=3, ub_down=0)),
         (
             {"at_s": "1", "call": "switches_read", "hang_s": "20"},
             HangStep(at_s=1, call="switches_read", hang_s=20),
@@ -121,6 +125,7 @@ def test_a_step_that_is_one_already_stays_what_it_is() -> None:
         ProcessStep(at_s=1, npu=0, process=4711, pod="a"),
         SwitchStep(at_s=1, switch=SwitchPlace(chip=0, port=(7, 8), peer="L2"), fault=1),
         DpuStep(at_s=1, dpu="enps0", operstate="down"),
+        LinkStep(at_s=1, npu=0, ub_down=1),
     ]
 
     assert [STEP.validate_python(step) for step in steps] == steps
@@ -153,6 +158,10 @@ def test_a_step_that_is_one_already_stays_what_it_is() -> None:
         {"at_s": 1, "card": 0, "call": "open", "hang_s": 3},
         {"at_s": 1, "worker": "live"},
         {"at_s": 1, "dpu": "enps0"},
+        {"at_s": 1, "link": "down"},
+        {"at_s": 1, "npu": 0, "link": "broken"},
+        {"at_s": 1, "npu": 0, "bonded_down": 3},
+        {"at_s": 1, "npu": 0, "bonded_down": 1, "ub_down": 1},
         {"at_s": 1, "dpu": "enps0", "operstate": "broken"},
         {"at_s": 1, "switch": {"chip": 0}},
         {"at_s": 1, "switch": 0, "fault": "A"},

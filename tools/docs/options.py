@@ -10,10 +10,28 @@ from ascend_agent.cli.options import COMMANDS, OPTIONS, Command, Option
 from ascend_agent.cli.peers import MEANINGS, Healthz, NotBuilt, Retired, Same, Version
 from ascend_agent.settings.agent import Settings
 from ascend_agent.settings.simulated import CHIPS, SimulatedNode
-from ascend_agent.settings.steps import DropStep, FaultStep, HangStep, ProcessStep, WorkerStep
+from ascend_agent.settings.steps import (
+    DpuStep,
+    DropStep,
+    FaultStep,
+    HangStep,
+    LinkStep,
+    ProcessStep,
+    SwitchStep,
+    WorkerStep,
+)
 from tools.docs.pages import code, table
 
-_STEPS: tuple[type[BaseModel], ...] = (FaultStep, DropStep, HangStep, WorkerStep, ProcessStep)
+_STEPS: tuple[type[BaseModel], ...] = (
+    FaultStep,
+    DropStep,
+    HangStep,
+    WorkerStep,
+    ProcessStep,
+    LinkStep,
+    SwitchStep,
+    DpuStep,
+)
 
 
 def commands() -> str:
