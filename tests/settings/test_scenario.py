@@ -133,7 +133,7 @@ def test_what_is_given_beside_the_file_wins() -> None:
         ),
         (
             "{chip: 950, steps: [{at_s: 1, npu: 0, ub_down: 1, link: up}]}",
-            "scenario s.yaml, step 1: {'at_s': '1', 'npu': '0', 'ub_down': '1', 'link': 'up'} must ",
+            "scenario s.yaml, step 1: {'at_s': '1', 'npu': '0', 'ub_down': '1', 'link': 'up'} must",
         ),
         (
             "steps: [{at_s: -1, worker: die}]",
