@@ -171,9 +171,9 @@ async def test_after_an_outage_there_are_few_events_with_all_counts(
         if event.get("objectRef", {}).get("resource") == "events"
         and event["userAgent"].startswith("ascend-agent/")
     ]
-    # One that has not read its rules yet refuses at first.
-    assert [answer for answer in asked if answer[1] != 403] == [("create", 201)] * 4
-    assert len(asked) <= 8
+    # A server that has just started may refuse at first: it has not read its rules yet.
+    assert [answer for answer in asked if answer[1] < 300] == [("create", 201)] * 4
+    assert len(asked) <= 10
 
 
 async def test_an_event_that_was_deleted_is_made_anew(scene: Scene) -> None:
