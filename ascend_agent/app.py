@@ -25,6 +25,7 @@ from ascend_agent.driver.inventory import DriverInventory
 from ascend_agent.driver.news import DriverEvents
 from ascend_agent.driver.process import DriverWorker
 from ascend_agent.driver.share import DriverShares
+from ascend_agent.driver.switches import DriverSwitches
 from ascend_agent.driver.usage import DriverUsage
 from ascend_agent.errors import WiringError
 from ascend_agent.faults.catalog import BUILT_IN
@@ -53,6 +54,7 @@ from ascend_agent.flows.serve_resource import ServeResource
 from ascend_agent.flows.subscribe_faults import SubscribeFaults
 from ascend_agent.flows.update_annotations import UpdateAnnotations
 from ascend_agent.flows.watch_sockets import WatchSockets
+from ascend_agent.flows.watch_switches import WatchSwitches
 from ascend_agent.flows.write_cdi_spec import WriteCdiSpec
 from ascend_agent.host.cdi import CdiFile
 from ascend_agent.host.fault_files import FaultDirectory
@@ -325,6 +327,17 @@ class Agent:
                     inventory=bus.inventory,
                     usages=bus.usage.claim("read-usage"),
                     every_s=_USAGE_EVERY_S,
+                ).run,
+            ),
+            TaskSpec(
+                name="watch-switches",
+                backoff=_ENDLESS,
+                run=WatchSwitches(
+                    reader=DriverSwitches(worker),
+                    has_switches=lambda npu: _spec_of(npu).has_switches,
+                    bus=bus,
+                    switches=bus.switches.claim("watch-switches"),
+                    clock=self._clock,
                 ).run,
             ),
         ]

@@ -38,13 +38,13 @@ class Bus:
     """All channels of one agent."""
 
     driver: Latest[DriverState]
-    """driver-worker → refresh-devices, read-health, fold-health, allocate, update-annotations,
-    feed-metrics, probes, sim"""
+    """driver-worker → refresh-devices, read-health, fold-health, watch-switches, allocate,
+    update-annotations, feed-metrics, probes, sim"""
     faults: Topic[FaultNotice]
     """subscribe-faults → fold-health, read-health, refresh-devices, enable-shares, sim"""
     inventory: Latest[Inventory]
     """refresh-devices → subscribe-faults, read-health, read-usage, enable-shares, fold-health,
-    write-cdi-spec, feed-metrics, probes"""
+    watch-switches, write-cdi-spec, feed-metrics, probes"""
     readings: Topic[HealthReading]
     """read-health → fold-health, refresh-devices, enable-shares"""
     shares: Latest[ShareStates]
@@ -73,7 +73,7 @@ class Bus:
     """fold-health → keep-isolation, update-annotations"""
     node: Latest[NodeView]
     """fold-health → serve-resource, allocate, follow-allocations, update-annotations, log-changes,
-    feed-metrics, probes, sim"""
+    feed-metrics, watch-switches, probes, sim"""
     directory: Latest[PluginDirectory]
     """watch-sockets → serve-resource, hold-instance, probes"""
     instance: Latest[InstanceState]

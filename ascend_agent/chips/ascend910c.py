@@ -36,4 +36,5 @@ SPEC: Final = ChipSpec(
         *optional_nodes("/dev/hisi_hdc", "/dev/devmm_svm", "/dev/dvpp_cmdlist"),
     ),
     ports=Ports.ROCE,
+    has_switches=True,
 )

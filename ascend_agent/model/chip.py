@@ -53,6 +53,7 @@ class ChipSpec:
     ``card`` is how labels of the node call it. ``ports`` are its network ports. ``coupled_card``:
     the chips of one card are reset together. ``dpu_slots`` are the slots of the DPU NICs on its UB,
     one tuple an NPU, by physical id modulo their number; empty: it works with no DPU NICs.
+    ``has_switches``: its nodes have Lingqu switches, whose library tells of their faults.
     """
 
     generation: str
@@ -68,4 +69,5 @@ class ChipSpec:
     runtime_envs: Mapping[str, str] = field(default_factory=dict)
     ports: Ports = Ports.NONE
     coupled_card: bool = False
+    has_switches: bool = False
     dpu_slots: tuple[tuple[str, ...], ...] = ()

@@ -1,3 +1,4 @@
+from ascend_agent.chips import SPECS
 from ascend_agent.chips.ascend910c import SPEC
 from tests.model.samples import Place, make_identity
 
@@ -6,6 +7,11 @@ def test_all_sixteen_dies_of_a_server_are_linked() -> None:
     npus = [make_identity(n, place=Place(card=n // 2, slot=n % 2)) for n in range(17)]
 
     assert [SPEC.link_group(npu, 16) for npu in npus] == [0] * 16 + [1]
+
+
+def test_its_nodes_alone_have_switches() -> None:
+    """Their library is looked for nowhere else."""
+    assert [spec.generation for spec in SPECS if spec.has_switches] == [SPEC.generation]
 
 
 def test_a_container_needs_the_manager() -> None:
