@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from ascend_agent.faults.event_records import ConfigNotice, EventReason, Happening, key_of
+from ascend_agent.faults.meanings import Meaning, explain, explain_level, explain_upgrade
 from ascend_agent.model.catalog import Catalog
 from ascend_agent.model.ids import Millis
 from ascend_agent.model.notices import HealthNotice, NoticeKind
@@ -41,7 +42,28 @@ def message_of(happening: Happening, *, node: str, catalog: Catalog) -> str:
         _TIME_NAMES.get(kind, "alarmRaisedTime"): _moment(happening.at_ms),
     }
     said = ", ".join(f"{name}:{value}" for name, value in facts.items())
-    return f"{_SUBJECTS.get(kind, 'device fault')}, {said}; NPU {happening.npu.phy}"
+    subject = _SUBJECTS.get(kind, "device fault")
+    return f"{subject}, {said}; NPU {happening.npu.phy}{_advice(happening, catalog)}"
+
+
+def _advice(notice: HealthNotice, catalog: Catalog) -> str:
+    """Return what it means and what to do; nothing where nothing is to be done."""
+    if notice.kind in {NoticeKind.RECOVERED, NoticeKind.RELEASED}:
+        return ""
+    if notice.upgrade is not None:
+        return _sentences(explain_upgrade(notice.upgrade))
+    if notice.code is None:
+        return _sentences(explain_level(notice.level))
+    own = explain(notice.code, catalog)
+    if catalog.level_of(notice.code, None) is notice.level:
+        return _sentences(own)
+    # The NPU stands under another level: by a rule, another fault, or this one's severity.
+    general = explain_level(notice.level, catalog.plane_of(notice.code))
+    return f": {own.title}; now {_sentences(general)[2:]}"
+
+
+def _sentences(meaning: Meaning) -> str:
+    return f": {meaning.title}. {meaning.meaning} {meaning.action}"
 
 
 def _config_message(notice: ConfigNotice, node: str) -> str:

@@ -7,6 +7,7 @@ import pytest
 from ascend_agent.faults.catalog import CATALOG
 from ascend_agent.faults.event_records import ConfigNotice, EventReason
 from ascend_agent.faults.event_words import WARNINGS, action_of, message_of
+from ascend_agent.faults.meanings import explain, explain_level, explain_upgrade
 from ascend_agent.model.fault import FaultCode, FaultLevel
 from ascend_agent.model.ids import CardId, Millis, SlotId
 from ascend_agent.model.isolation import UpgradeKind
@@ -88,6 +89,56 @@ def test_an_upgrade_nobody_wrote_down_has_no_code() -> None:
 
 def test_a_code_is_spelled_as_the_table_spells_it() -> None:
     assert "faultCodes:020001002," in words(notice(NoticeKind.OCCURRED, code=FaultCode(0x20001002)))
+
+
+def test_what_it_means_and_what_to_do_follows() -> None:
+    """For whoever sees nothing but ``kubectl describe node``."""
+    code = FaultCode(0x8C064E00)
+    own = explain(code, CATALOG)
+    as_is = notice(NoticeKind.OCCURRED, level=CATALOG.level_of(code, None))
+    raised = notice(NoticeKind.OCCURRED, level=FaultLevel.MANUALLY_SEPARATE_NPU)
+    worse = explain_level(FaultLevel.MANUALLY_SEPARATE_NPU)
+
+    assert words(as_is).endswith(f"; NPU 5: {own.title}. {own.meaning} {own.action}")
+    assert words(raised).endswith(
+        f"; NPU 5: {own.title}; now {worse.title}. {worse.meaning} {worse.action}"
+    )
+
+
+def test_a_level_that_a_rule_raised_is_explained_by_the_rule() -> None:
+    why = explain_upgrade(UpgradeKind.DURATION)
+
+    assert words(notice(NoticeKind.UPGRADED, upgrade=UpgradeKind.DURATION)).endswith(
+        f"; NPU 5: {why.title}. {why.meaning} {why.action}"
+    )
+
+
+def test_what_happened_to_no_code_is_explained_by_its_level() -> None:
+    level = explain_level(FaultLevel.FREE_RESTART_NPU)
+
+    assert words(notice(NoticeKind.OCCURRED, code=None)).endswith(level.action)
+
+
+@pytest.mark.parametrize("kind", [NoticeKind.RECOVERED, NoticeKind.RELEASED])
+def test_what_is_over_needs_no_advice(kind: NoticeKind) -> None:
+    assert words(notice(kind)).endswith("; NPU 5")
+
+
+@pytest.mark.parametrize("level", FaultLevel)
+def test_every_code_fits_into_an_event(level: FaultLevel) -> None:
+    """1,024 bytes, with the longest name a node can have; else the advice would be cut off."""
+    longest = max(
+        len(
+            message_of(
+                notice(NoticeKind.OCCURRED, code=code, level=level),
+                node="n" * 253,
+                catalog=CATALOG,
+            ).encode()
+        )
+        for code in (*CATALOG.levels, *CATALOG.network_levels, FaultCode(0xFFFFFFFF))
+    )
+
+    assert longest <= 1024
 
 
 def test_refused_rules_say_what_is_wrong_and_that_the_old_ones_stay() -> None:
