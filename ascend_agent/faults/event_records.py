@@ -6,11 +6,12 @@ any count of something known; nothing is sent twice for being told twice. Words 
 ``event_words``, sending and its failures are left to the flow.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from hashlib import sha256
-from typing import Final
+from operator import attrgetter
+from typing import Final, NamedTuple
 
 from ascend_agent.model.fault import FaultCode
 from ascend_agent.model.ids import Millis, PhyId
@@ -51,8 +52,7 @@ class ConfigNotice:
 Happening = HealthNotice | ConfigNotice
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventKey:
+class EventKey(NamedTuple):
     """What makes two happenings the same thing; None: not about an NPU, or about no code."""
 
     npu: PhyId | None
@@ -102,10 +102,17 @@ class Due:
     wake_at: Millis | None = None
 
 
-def noted(book: EventBook, happening: Happening) -> EventBook:
-    """Return *book* with one more happening."""
+def noted(book: EventBook, happenings: Iterable[Happening]) -> EventBook:
+    """Return *book* with what happened since, oldest first."""
+    table = dict(book.series)
+    lost = sum(not _note(table, happening) for happening in happenings)
+    return replace(book, series=table, lost=book.lost + lost)
+
+
+def _note(table: dict[EventKey, Series], happening: Happening) -> bool:
+    """Note one happening; False where there is no room for it."""
     key, at_ms = key_of(happening), happening.at_ms
-    known = book.series.get(key)
+    known = table.pop(key, None)
     if known is None or (not known.untold and at_ms - known.last_ms > _QUIET_MS):
         latest = Series(key=key, latest=happening, first_ms=at_ms, last_ms=at_ms)
     else:
@@ -115,15 +122,13 @@ def noted(book: EventBook, happening: Happening) -> EventBook:
             last_ms=max(at_ms, known.last_ms),
             count=known.count + 1,
         )
-    others = dict(book.series)  # a copy keeps hashes, and one filtered would ask for each again
-    others.pop(key, None)
-    if len(others) >= _MOST_SERIES:
-        told = next((one for one, series in others.items() if not series.untold), None)
+    if len(table) >= _MOST_SERIES:
+        told = next((one for one, series in table.items() if not series.untold), None)
         if told is None:
-            return replace(book, lost=book.lost + 1)
-        del others[told]
-    others[key] = latest
-    return replace(book, series=others)
+            return False
+        del table[told]
+    table[key] = latest
+    return True
 
 
 def key_of(happening: Happening) -> EventKey:
@@ -136,25 +141,25 @@ def key_of(happening: Happening) -> EventKey:
 
 def due(book: EventBook, now: Millis) -> Due:
     """Return which series is sent next: what is new first, then what was sent longest ago."""
-    waiting = [
-        (_turn(book, series), bool(series.told), series.tried_ms, series.first_ms, series)
-        for series in book.series.values()
-        if series.untold
-    ]
-    if not waiting:
+    untold = [series for series in book.series.values() if series.told < series.count]
+    if not untold:
         return Due()
-    ready = [each[1:] for each in waiting if each[0] <= now]
-    if ready:
-        return Due(series=min(ready, key=lambda each: each[:3])[3])
-    return Due(wake_at=min(each[0] for each in waiting))
+    fresh = [series for series in untold if not series.told]
+    if fresh:
+        turn = book.paid_ms - (_BURST - 1) * _EVERY_MS
+        # Nothing else goes out before it: its turn comes first.
+        return _at(turn, min(fresh, key=_first), now)
+    oldest = min(untold, key=_tried)
+    turn = book.paid_ms - (_BURST - 1 - _KEPT_FOR_NEW) * _EVERY_MS
+    return _at(max(turn, oldest.tried_ms + _BETWEEN_MS), oldest, now)
 
 
-def _turn(book: EventBook, series: Series) -> Millis:
-    """Return when *series* may be sent."""
-    if not series.told:
-        return Millis(book.paid_ms - (_BURST - 1) * _EVERY_MS)
-    free_ms = book.paid_ms - (_BURST - 1 - _KEPT_FOR_NEW) * _EVERY_MS
-    return Millis(max(free_ms, series.tried_ms + _BETWEEN_MS))
+def _at(turn: int, series: Series, now: Millis) -> Due:
+    return Due(series=series) if turn <= now else Due(wake_at=Millis(turn))
+
+
+_first: Final = attrgetter("first_ms")
+_tried: Final = attrgetter("tried_ms", "first_ms")
 
 
 def sent(book: EventBook, series: Series, now: Millis) -> EventBook:

@@ -38,6 +38,8 @@ log = logging.getLogger(__name__)
 _AWAY = Backoff(delays_s=(1.0, 2.0, 5.0, 10.0, 30.0), endless=True)
 _FORBIDDEN = Backoff(delays_s=(1.0, 5.0, 30.0, 120.0, 300.0), endless=True)
 _MS_PER_S = 1000
+_GATHER_S = 0.05
+_AT_ONCE = 50  # notices noted in one go, half a millisecond
 _MOST_SAID = 8
 _TOO_MUCH = "more happened at once than there are Events for"
 
@@ -63,21 +65,24 @@ class PostEvents:
     async def run(self) -> None:
         """Post for ever."""
         while True:
-            await asyncio.sleep(0)  # the kubelet's streams first: people can wait
-            self._take()
+            await self._take()
             node, now = self._bus.own_node.value, self._clock.now()
             due = records.due(self._book, max(now, self._rests_until))
             if node is None or not self._serves():
-                await self._wakeup.wait()
+                await self._wait(None)
             elif due.series is not None and now >= self._rests_until:
                 await self._post(node, due.series)
             else:
-                wake_at = due.wake_at if due.series is None else self._rests_until
-                await self._wakeup.wait(self._clock.loop_time(wake_at))
+                await self._wait(due.wake_at if due.series is None else self._rests_until)
+
+    async def _wait(self, until: Millis | None) -> None:
+        if await self._wakeup.wait(self._clock.loop_time(until)):
+            # More often than not more is to come: a storm must not cost a look for each event.
+            await asyncio.sleep(_GATHER_S)
 
     # --- what happened ---------------------------------------------------------------------
 
-    def _take(self) -> None:
+    async def _take(self) -> None:
         """Take in what happened; what did while another agent serves the node is its to tell."""
         lost, instance = 0, self._bus.instance.value
         try:
@@ -86,8 +91,9 @@ class PostEvents:
             notices, lost = [], error.missed
         if instance is not None and instance.phase is InstancePhase.WAITING:
             return
-        for notice in notices:
-            self._book = records.noted(self._book, notice)
+        for start in range(0, len(notices), _AT_ONCE):
+            await asyncio.sleep(0)  # the kubelet's streams first: people can wait
+            self._book = records.noted(self._book, notices[start : start + _AT_ONCE])
         self._take_config()
         self._lose(lost, why=_TOO_MUCH)
 
@@ -98,7 +104,7 @@ class PostEvents:
             notice = records.ConfigNotice(
                 refused=state.refused, source=state.rules.source, at_ms=self._clock.now()
             )
-            self._book = records.noted(self._book, notice)
+            self._book = records.noted(self._book, [notice])
 
     def _lose(self, further: int, *, why: str) -> None:
         """Count what was lost, and say it once for each cause."""
@@ -144,7 +150,9 @@ class PostEvents:
             attempt.add_done_callback(lambda _: self._wakeup.set())
             while not attempt.done():
                 await self._wakeup.wait()
-                self._take()
+                if not attempt.done():
+                    await asyncio.sleep(_GATHER_S)
+                    await self._take()
         attempt.result()
 
     def _rest(self, error: ClusterError) -> None:

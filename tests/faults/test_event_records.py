@@ -33,10 +33,7 @@ def notice(
 
 
 def book_of(*notices: records.Happening, book: EventBook | None = None) -> EventBook:
-    book = book or EventBook()
-    for each in notices:
-        book = records.noted(book, each)
-    return book
+    return records.noted(book or EventBook(), notices)
 
 
 def next_of(book: EventBook, at: int = 0) -> Series | None:

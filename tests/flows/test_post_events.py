@@ -33,7 +33,7 @@ from ascend_agent.runtime.latest import LatestWriter
 from ascend_agent.runtime.topic import Publisher
 from tests.fakes.cluster import FakeCluster, node_object
 from tests.fakes.npus import npu
-from tests.fakes.running import running, settle
+from tests.fakes.running import running
 
 CODE = 0x8C064E00
 HOLDING = InstanceState(phase=InstancePhase.HOLDING)
@@ -95,6 +95,11 @@ async def posting(
         yield node
 
 
+async def soon() -> None:
+    """Wait as long as a notice may take to be an Event, on an idle machine."""
+    await asyncio.sleep(0.1)
+
+
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.message for record in caplog.records if record.levelno >= logging.WARNING]
 
@@ -103,7 +108,7 @@ async def test_a_fault_is_one_event_of_the_node_at_once() -> None:
     async with posting(FakeCluster()) as node:
         at = node.clock.now()
         node.happens(3)
-        await settle()
+        await soon()
 
         (event,) = node.events
         assert (event.node_uid, event.warning, event.reason) == ("node-uid", True, "Occur")
@@ -134,18 +139,18 @@ async def test_ten_flaps_are_one_event_with_count_ten() -> None:
 
 async def test_a_storm_costs_few_requests_and_hides_nobody() -> None:
     async with posting(FakeCluster()) as node:
-        for _ in range(60):
+        for _ in range(10):
             for kind in (NoticeKind.OCCURRED, NoticeKind.RECOVERED) * 500:
                 node.happens(0, kind=kind)
             await asyncio.sleep(1)
         node.happens(1)
-        await settle()
+        await soon()
         assert len(node.events) == 3, "the other NPU's was there at once"
         posts = len(node.cluster.posts)
         await asyncio.sleep(60)
 
-        assert posts <= 10 + 60 / 6
-        assert sorted(node.shown()) == [("Occur", 1), ("Occur", 30_000), ("Recovery", 30_000)]
+        assert posts <= 10 + 10 / 6
+        assert sorted(node.shown()) == [("Occur", 1), ("Occur", 5_000), ("Recovery", 5_000)]
         assert node.cluster.lost_events == 0
 
 
@@ -177,11 +182,11 @@ async def test_more_than_there_is_room_for_is_counted_and_said_once(
     async with posting(cluster) as node:
         for code in range(150):
             node.happens(0, code)
-            await settle()
+            await soon()
         await asyncio.sleep(10)
         for code in range(150, 160):
             node.happens(0, code)
-        await settle()
+        await soon()
 
     assert cluster.lost_events == 60
     assert warnings(caplog) == ["events lost"]
@@ -193,11 +198,11 @@ async def test_notices_nobody_could_take_in_are_counted_too() -> None:
     async with posting(FakeCluster()) as node:
         for _ in range(5_000):
             node.happens()
-        await settle()
+        await soon()
 
         assert node.cluster.lost_events == 5_000
         node.happens()
-        await settle()
+        await soon()
         assert node.shown() == [("Occur", 1)]
 
 
@@ -205,7 +210,7 @@ async def test_an_event_that_the_server_forgot_is_made_anew() -> None:
     cluster = FakeCluster()
     async with posting(cluster) as node:
         node.happens()
-        await settle()
+        await soon()
         cluster.events.clear()
         node.happens()
         await asyncio.sleep(2)
@@ -307,14 +312,14 @@ async def test_what_the_server_never_takes_is_lost_and_said_once(
     async with posting(cluster) as node:
         node.happens()
         node.happens()
-        await settle()
+        await soon()
         assert cluster.lost_events == 2
         node.happens(1)
-        await settle()
+        await soon()
         assert cluster.lost_events == 3
         cluster.error = None
         node.happens(1)
-        await settle()
+        await soon()
 
         assert node.shown() == [("Occur", 1)]
     assert warnings(caplog) == ["events lost"]
@@ -342,7 +347,7 @@ async def test_only_the_agent_that_serves_the_node_tells() -> None:
         await asyncio.sleep(10)
         assert node.events == [], "the other one told it"
         node.happens(1)
-        await settle()
+        await soon()
         assert node.shown() == [("Occur", 1)]
 
 
@@ -355,7 +360,7 @@ async def test_what_happens_before_it_is_known_who_serves_is_told_later() -> Non
         await asyncio.sleep(10)
         assert node.events == []
         node.instance.put(HOLDING)
-        await settle()
+        await soon()
 
         assert node.shown() == [("Occur", 1)]
 
@@ -366,7 +371,7 @@ async def test_without_the_nodes_uid_nothing_is_posted_and_nothing_lost() -> Non
         await asyncio.sleep(600)
         assert node.cluster.posts == []
         node.node.put(node_object())
-        await settle()
+        await soon()
 
         assert node.shown() == [("Occur", 1)]
 
@@ -374,10 +379,10 @@ async def test_without_the_nodes_uid_nothing_is_posted_and_nothing_lost() -> Non
 async def test_refused_fault_rules_are_an_event_and_so_is_their_end() -> None:
     async with posting(FakeCluster()) as node:
         node.config.put(RULES)
-        await settle()
+        await soon()
         assert node.events == []
         node.config.put(replace(RULES, refused=("faultCode.json: no code",)))
-        await settle()
+        await soon()
         node.config.put(replace(RULES, refused=("faultCode.json: no code",), version=2))
         await asyncio.sleep(10)
         (event,) = node.events
@@ -399,7 +404,7 @@ async def test_codes_are_spelled_as_the_rules_in_force_spell_them() -> None:
         catalog = replace(CATALOG, spellings={FaultCode(CODE): "08C064E00"})
         node.config.put(replace(RULES, rules=replace(RULES.rules, catalog=catalog)))
         node.happens()
-        await settle()
+        await soon()
 
         assert "faultCodes:08C064E00," in node.events[0].message
 
@@ -410,12 +415,12 @@ async def test_what_happens_during_an_attempt_is_told_by_the_next() -> None:
     cluster.hold = asyncio.Event()
     async with posting(cluster) as node:
         node.happens()
-        await settle()
+        await soon()
         assert len(cluster.posts) == 1
         for _ in range(3):
             for _ in range(4_000):
                 node.happens()
-            await settle()
+            await soon()
         cluster.hold.set()
         await asyncio.sleep(60)
 
@@ -445,6 +450,6 @@ async def test_it_works_with_what_follow_cluster_shows() -> None:
                 at_ms=Millis(clock.now()),
             )
         )
-        await settle()
+        await soon()
 
     assert [event.reason for event in cluster.events.values()] == ["Notice"]
