@@ -1,7 +1,8 @@
-"""Build the fake vendor library with gcc: ``python -m tests.fake_dcmi.build OUTDIR [VARIANT]``.
+"""Build the fake vendor libraries with gcc: ``python -m tests.fake_dcmi.build OUTDIR [VARIANT]``.
 
-A variant is a library of another age or another generation: it lacks symbols that the full one
-exports. What a variant lacks is hidden by the linker, so every variant is the same code.
+Both, ``libdcmi.so`` and ``liblingqu-dcmi.so``, are the same code with other exports. A variant is
+a libdcmi.so of another age or another generation: it lacks symbols that the full one exports. What
+a variant lacks is hidden by the linker, so every variant is the same code as well.
 """
 
 import fnmatch
@@ -13,6 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from ascend_agent.driver.dcmi.abi import LIBDCMI, LIBLINGQU
 from tests.fake_dcmi import header
 
 SOURCES: Final = Path(__file__).parent
@@ -48,11 +50,11 @@ VARIANTS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 )
 
 _COMPILE: Final = ("-std=gnu11", "-O1", "-g", "-fPIC", "-pthread", "-nostdlib", "-Wall", "-Wextra")
-_LINK: Final = ("-shared", "-Wl,-Bsymbolic,-z,now,-soname,libdcmi.so")
+_LINK: Final = ("-shared", "-Wl,-Bsymbolic,-z,now")
 
 
 def build(outdir: Path, *, variant: str = "full", sanitize: bool = False) -> Path:
-    """Build ``outdir/libdcmi.so`` and return its path.
+    """Build ``outdir/libdcmi.so`` and return its path; beside it lies ``liblingqu-dcmi.so``.
 
     ``variant`` is a key of VARIANTS. ``sanitize`` builds with AddressSanitizer; such a library
     needs its runtime loaded first (``sanitizer_runtime``).
@@ -63,7 +65,9 @@ def build(outdir: Path, *, variant: str = "full", sanitize: bool = False) -> Pat
 
     """
     with tempfile.TemporaryDirectory() as folder:
-        return link(compile_objects(Path(folder), sanitize=sanitize), outdir, variant=variant)
+        whole = compile_objects(Path(folder), sanitize=sanitize)
+        link_switches(whole, outdir)
+        return link(whole, outdir, variant=variant)
 
 
 def compile_objects(folder: Path, *, sanitize: bool = False) -> Path:
@@ -80,12 +84,24 @@ def compile_objects(folder: Path, *, sanitize: bool = False) -> Path:
 
 def link(whole: Path, outdir: Path, *, variant: str = "full") -> Path:
     """Link ``outdir/libdcmi.so`` from the object *whole*; raises as ``build``."""
-    outdir.mkdir(parents=True, exist_ok=True)
-    exports = whole.with_name(f"{variant}.map")
-    exports.write_text(_exports((*ABSENT, *VARIANTS[variant])))
-    target = outdir / "libdcmi.so"
-    command = ["gcc", *_LINK, f"-Wl,--version-script={exports}", *_sanitizer(whole)]
-    subprocess.run([*command, "-pthread", str(whole), "-o", str(target)], check=True)
+    return _link(whole, outdir / LIBDCMI, hidden=(*ABSENT, *VARIANTS[variant]))
+
+
+def link_switches(whole: Path, outdir: Path) -> Path:
+    """Link ``outdir/liblingqu-dcmi.so`` from the object *whole*; raises as ``build``."""
+    return _link(whole, outdir / LIBLINGQU)
+
+
+def _link(whole: Path, target: Path, *, hidden: tuple[str, ...] = ()) -> Path:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    exports = target.with_suffix(".map")
+    exports.write_text(_exports(target.name, hidden))
+    command = ["gcc", *_LINK, f"-Wl,-soname,{target.name}", f"-Wl,--version-script={exports}"]
+    command += [*_sanitizer(whole), "-pthread", str(whole), "-o", str(target)]
+    try:
+        subprocess.run(command, check=True)
+    finally:
+        exports.unlink()
     return target
 
 
@@ -101,9 +117,10 @@ def sanitizer_runtime() -> Path | None:
     return Path(found) if Path(found).is_absolute() else None
 
 
-def _exports(hidden: tuple[str, ...]) -> str:
+def _exports(library: str, hidden: tuple[str, ...]) -> str:
     """Return the linker's list: the vendor's names are seen, ours and the *hidden* are not."""
-    names = [name for name in header.functions() if not any(_match(name, each) for each in hidden)]
+    vendors = header.functions(library)
+    names = [name for name in vendors if not any(_match(name, each) for each in hidden)]
     return "{ global: " + " ".join(f"{name};" for name in names) + " local: *; };\n"
 
 

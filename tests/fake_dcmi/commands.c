@@ -11,6 +11,11 @@
  *                                      raise, clear (0) or notice (2) a code, and tell about it;
  *                                      quiet: tell only, what stands stays as it is
  *   burst PHY CODE COUNT               COUNT events of one code, raised and cleared in turn
+ *   switches on|off                    whether the library of the switches finds any
+ *   switch CHIP PORT PEER EVENT ASSERTION [sub=N peer_port=N severity=N time=MS quiet]
+ *                                      raise, clear (0) or notice (2) a fault of a switch: EVENT is
+ *                                      hexadecimal, PEER 0 CPU, 1 NPU, 2 L2, PORT 65535 the chip;
+ *                                      quiet: nobody is told
  *   codes PHY [CODE...]                what stands, told to nobody
  *   claim PHY COUNT|auto               the error count that the code query claims, rc 0
  *   health PHY VALUE|auto              auto: the worst standing severity
@@ -31,6 +36,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 typedef bool handler(char **words, int count);
 
@@ -84,6 +90,13 @@ static bool do_callbacks(char **words, int count)
 {
     (void)count;
     hardware.callbacks = !strcmp(words[1], "on");
+    return true;
+}
+
+static bool do_switches(char **words, int count)
+{
+    (void)count;
+    hardware.switches = !strcmp(words[1], "on");
     return true;
 }
 
@@ -144,6 +157,28 @@ static bool do_event(char **words, int count)
     if (!occasion.chip)
         return false;
     tell(&occasion, flag(words, count, "quiet"));
+    return true;
+}
+
+static bool do_switch(char **words, int count)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    const char *time = option(words, count, "time", NULL);
+    const char *sub = option(words, count, "sub", NULL);
+    struct LqDcmiEvent event = {
+        .switchChipid = (unsigned short)atoi(words[1]),
+        .switchPortid = (unsigned short)atoi(words[2]),
+        .peerportDevice = (unsigned short)atoi(words[3]),
+        .peerportId = (unsigned short)number(words, count, "peer_port", words[2]),
+        .eventType = (unsigned int)strtoul(words[4], NULL, 16),
+        .subType = sub ? (unsigned int)strtoul(sub, NULL, 10) : NONE,
+        .severity = (unsigned char)number(words, count, "severity", "2"),
+        .assertion = (unsigned char)atoi(words[5]),
+        .alarmRaisedTime = time ? strtoul(time, NULL, 10)
+                                : (unsigned long)now.tv_sec * 1000 + now.tv_nsec / 1000000,
+    };
+    switches_raise(&event, flag(words, count, "quiet"));
     return true;
 }
 
@@ -274,6 +309,7 @@ static const struct {
     {"callbacks", 2, do_callbacks}, {"drop", 2, do_presence},    {"return", 2, do_presence},
     {"remove", 2, do_presence},
     {"late", 3, do_late},          {"event", 4, do_event},       {"burst", 4, do_burst},
+    {"switches", 2, do_switches},  {"switch", 6, do_switch},
     {"codes", 2, do_codes},        {"claim", 3, do_number},      {"health", 3, do_number},
     {"processes", 2, do_processes}, {"used", 3, do_number},      {"temperature", 3, do_number},
     {"utilisation", 4, do_utilisation}, {"boot", 3, do_number},  {"share", 3, do_number},

@@ -2,7 +2,8 @@
  *
  * FAKE_DCMI_MODEL  script lines, separated by semicolons, applied first
  * FAKE_DCMI_DIR    directory of the fake host: ``script`` (read at start and whenever it grows),
- *                  ``trace``, and one datagram socket a process, ``<pid>.sock``
+ *                  ``trace``, and one datagram socket a process, ``<pid>.sock``; that of
+ *                  liblingqu-dcmi.so is ``<pid>.lingqu.sock``
  *
  * Datagrams: ``sync`` (apply the script now; answers when the events in it were raised),
  * ``statistics``, ``noise`` (print, as a careless library does), ``crash``, ``exit CODE``.
@@ -10,6 +11,7 @@
 #define _GNU_SOURCE
 #include "fake.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +40,7 @@ static void answer_sync(char *text, size_t size)
         snprintf(text, size, "error %s", error);
     else
         snprintf(text, size, "ok %llu %llu %d", (unsigned long long)first_ns,
-                 (unsigned long long)last_ns, events_subscribed());
+                 (unsigned long long)last_ns, events_subscribed() || switches_subscribed());
 }
 
 static void make_noise(void)
@@ -86,11 +88,18 @@ static void *serve(void *unused)
     return NULL;
 }
 
+/* Return whether this code was loaded as the library of the switches. */
+static bool of_switches(void)
+{
+    Dl_info here;
+    return dladdr(&control_socket, &here) && here.dli_fname && strstr(here.dli_fname, "lingqu");
+}
+
 static bool open_control(const char *directory)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int length = snprintf(address.sun_path, sizeof address.sun_path, "%s/%d.sock", directory,
-                          (int)getpid());
+    int length = snprintf(address.sun_path, sizeof address.sun_path, "%s/%d%s.sock", directory,
+                          (int)getpid(), of_switches() ? ".lingqu" : "");
     if (length >= (int)sizeof address.sun_path)
         return false;
     unlink(address.sun_path);

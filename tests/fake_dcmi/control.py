@@ -3,41 +3,33 @@
 The host is a directory. Its ``script`` is what happened to the hardware, line by line; every
 process that has the library loaded reads it from the beginning, so a worker that starts anew
 finds the hardware as it was left. Each such process also has a socket there, by which it is told
-at once and answers; without any, a change is found by the next one. What lines exist is told in
-``commands.c``. Calls here block for the answer: milliseconds, or ``SilentProcessError``.
+at once and answers; without any, a change is found by the next one. The library of the switches
+reads the same script and has its own socket. What lines exist is told in
+``commands.c``. Calls here block for the answer: milliseconds, or ``orders.SilentProcessError``.
 """
 
 import contextlib
-import itertools
-import os
-import select
 import shutil
-import socket
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-ANSWER_S = 5.0
-
-_numbers = itertools.count()
+from ascend_agent.driver.dcmi.abi import LIBDCMI, LIBLINGQU
+from tests.fake_dcmi import orders
 
 
 class RefusedScriptError(RuntimeError):
     """A process could not do a line; the text names it."""
 
 
-class SilentProcessError(RuntimeError):
-    """A process that has the library loaded lives and did not answer; names its socket."""
-
-
 @dataclass(frozen=True, slots=True)
 class Injected:
     """When events were raised inside the library: CLOCK_MONOTONIC in ns, first and last.
 
-    ``subscribers`` counts the processes that had subscribed then. Without any process the times
-    are those of writing the script.
+    ``subscribers`` counts the processes that had subscribed then, to the library that raised them.
+    Without any process the times are those of writing the script.
     """
 
     first_ns: int
@@ -108,6 +100,30 @@ class FakeHost:
         """Set the health value; None: it follows from the standing codes."""
         self.run(f"health {phy} {'auto' if value is None else value}")
 
+    # --- switches ------------------------------------------------------------------------
+
+    def inject_switch(
+        self,
+        event: int,
+        *,
+        chip: int = 0,
+        port: int = 7,
+        peer: int = 2,
+        assertion: int = 1,
+        **options: object,
+    ) -> Injected:
+        """Raise (1), clear (0) or notice (2) a fault of a switch and tell subscribers.
+
+        Options: ``sub``, ``peer_port``, ``severity``, ``time``.
+        """
+        said = "".join(f" {name}={value}" for name, value in options.items())
+        line = f"switch {chip} {port} {peer} {event:X} {assertion}{said}"
+        return self.run(line, library=LIBLINGQU)
+
+    def change_switch(self, event: int, *, port: int = 7, assertion: int = 1) -> None:
+        """Raise or clear a fault of a switch of which nobody is told."""
+        self.run(f"switch 0 {port} 2 {event:X} {assertion} quiet", library=LIBLINGQU)
+
     # --- hardware ------------------------------------------------------------------------
 
     def drop(self, card: int) -> None:
@@ -150,17 +166,21 @@ class FakeHost:
         """Forget every scripted answer, delay and hang."""
         self.run("clear")
 
-    def run(self, *lines: str) -> Injected:
+    def run(self, *lines: str, library: str = LIBDCMI) -> Injected:
         """Append lines to the script and have every process apply them now.
 
+        The answer is that of *library*.
+
         Raises:
-            RefusedScriptError, SilentProcessError: as the classes say.
+            RefusedScriptError, orders.SilentProcessError: as the classes say.
 
         """
         written_ns = time.monotonic_ns()
         with self._script.open("a") as script:
             script.write("".join(f"{line}\n" for line in lines))
-        times = [tuple(map(int, answer.split()[1:])) for answer in self._tell_all("sync").values()]
+        answers = [self._tell_all("sync", each) for each in (LIBDCMI, LIBLINGQU)]
+        asked = answers[0] if library == LIBDCMI else answers[1]
+        times = [tuple(map(int, answer.split()[1:])) for answer in asked.values()]
         raised = [(first, last) for first, last, _ in times if first]
         return Injected(
             min((first for first, _ in raised), default=written_ns),
@@ -174,14 +194,14 @@ class FakeHost:
         """Return the ids of the processes that have the library loaded and answer."""
         return tuple(sorted(self._tell_all("statistics")))
 
-    def statistics(self) -> dict[int, dict[str, int]]:
+    def statistics(self, library: str = LIBDCMI) -> dict[int, dict[str, int]]:
         """Return, by process, its counts: calls, in_flight, most_in_flight, overlaps, inits, ...
 
         ``overlaps`` must stay 0: it counts calls made beside an init.
         """
         return {
             pid: {key: int(value) for key, _, value in (f.partition("=") for f in text.split())}
-            for pid, text in self._tell_all("statistics").items()
+            for pid, text in self._tell_all("statistics", library).items()
         }
 
     def crash(self, pid: int | None = None) -> None:
@@ -210,65 +230,21 @@ class FakeHost:
         )
 
     def _order(self, order: str, pid: int | None) -> None:
-        for path in self._sockets():
-            if pid in {None, int(path.stem)}:
-                self._send(order, path, answers=False)
+        for path in orders.sockets(self.directory):
+            if pid in {None, orders.process_of(path)}:
+                orders.send(order, path, answers=False)
 
-    def _tell_all(self, order: str) -> dict[int, str]:
+    def _tell_all(self, order: str, library: str = LIBDCMI) -> dict[int, str]:
         """Return the answers by process; a process that is gone has none, and loses its socket."""
         answers: dict[int, str] = {}
-        for path in self._sockets():
-            answer = self._send(order, path, answers=True)
+        for path in orders.sockets(self.directory, library):
+            answer = orders.send(order, path, answers=True)
             if answer is None:
                 continue
             if answer.startswith("error"):
                 raise RefusedScriptError(answer)
-            answers[int(path.stem)] = answer
+            answers[orders.process_of(path)] = answer
         return answers
-
-    def _sockets(self) -> list[Path]:
-        return sorted(self.directory.glob("*.sock"))
-
-    def _send(self, order: str, path: Path, *, answers: bool) -> str | None:
-        """Return the answer; None where none is wanted, or the process ends without one."""
-        own = self.directory / f"test{next(_numbers)}"
-        with contextlib.ExitStack() as held:
-            channel = held.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
-            channel.settimeout(ANSWER_S)
-            channel.bind(str(own))
-            held.callback(own.unlink)
-            try:
-                # Before the order: what is told to this process later can't be told to another.
-                process = os.pidfd_open(int(path.stem))
-                held.callback(os.close, process)
-                channel.sendto(order.encode(), str(path))
-                answer = _hear(channel, process) if answers else ""
-            except (ConnectionRefusedError, FileNotFoundError, ProcessLookupError):
-                answer = None
-            except TimeoutError:
-                raise SilentProcessError(f"{path} did not answer {order!r}") from None
-            if answer is None:
-                path.unlink(missing_ok=True)  # killed: nobody else removes it
-            return answer
-
-
-def _hear(channel: socket.socket, process: int) -> str | None:
-    """Return what a process answers, None if it ends first: an order may outlive its reader.
-
-    Raises:
-        TimeoutError: it lives and says nothing.
-
-    """
-    either = select.poll()
-    either.register(channel, select.POLLIN)
-    either.register(process, select.POLLIN)
-    if not either.poll(ANSWER_S * 1000):
-        raise TimeoutError
-    channel.setblocking(False)
-    try:
-        return channel.recv(512).decode()  # also the last word of one that has ended since
-    except BlockingIOError:
-        return None
 
 
 @contextlib.contextmanager

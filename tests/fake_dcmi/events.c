@@ -60,15 +60,20 @@ static void compose(struct dcmi_event *event, const struct occasion *occasion, i
     strncpy(body->event_name, occasion->name, sizeof body->event_name - 1);
 }
 
+void events_note_time(void)
+{
+    last_ns = monotonic_ns();
+    if (!first_ns)
+        first_ns = last_ns;
+}
+
 /* Hand an event to whoever wants it. A chip that is in no snapshot has no logic id to carry. */
 void events_raise(const struct occasion *occasion)
 {
     struct dcmi_event event;
     int logic = snapshot_logic(occasion->chip);
 
-    last_ns = monotonic_ns();
-    if (!first_ns)
-        first_ns = last_ns;
+    events_note_time();
     if (logic < 0)
         return;
     compose(&event, occasion, logic);

@@ -8,6 +8,7 @@
  * answers.c   what one chip answers, the same for both generations
  * calls_*.c   the exported functions of both generations, one line each
  * events.c    subscription, delivery from a thread of its own, the pull
+ * lingqu.c    the switches, and the functions of liblingqu-dcmi.so, which is this code once more
  * control.c   start of the library, and the socket by which a test talks to it
  *
  * One lock guards all of it. It is held from gate_enter to gate_leave, and given up while a call
@@ -59,7 +60,7 @@ struct family {
     unsigned int hbm_mib, ddr_mib, idle_mib;
     int npus, chips_per_card;
     unsigned int utilisation; /* bit n: utilisation type n is served */
-    bool callbacks, multi_utilisation, affinity, topology, old_die, pci, partner;
+    bool callbacks, multi_utilisation, affinity, topology, old_die, pci, partner, switches;
 };
 
 struct standing {
@@ -87,7 +88,7 @@ struct chip {
 struct hardware {
     const struct family *family;
     enum api api;
-    bool callbacks;
+    bool callbacks, switches;
     struct chip chips[MAX_CHIPS]; /* in the order in which logic ids are given out */
     int count;
     int recover_mode, die_policy;
@@ -207,6 +208,7 @@ struct occasion { /* one event, as a script asks for it */
     const char *name;
 };
 void events_raise(const struct occasion *occasion);
+void events_note_time(void);
 void events_times(uint64_t *first_ns, uint64_t *last_ns);
 bool events_subscribed(void);
 int events_delivered(void);
@@ -215,6 +217,10 @@ int events_subscribe(int logic, struct dcmi_event_filter filter,
 int events_pull(int logic, int timeout_ms, struct dcmi_event_filter filter,
                 struct dcmi_event *out);
 int events_standing(const struct chip *chip, struct dcmi_event *out, int size, int *count);
+
+/* lingqu.c */
+void switches_raise(const struct LqDcmiEvent *event, bool quiet);
+bool switches_subscribed(void);
 
 uint64_t monotonic_ns(void);
 

@@ -33,6 +33,12 @@ def fake_dcmi_variant(
 
 
 @pytest.fixture(scope="session")
+def fake_lingqu(fake_dcmi_objects: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the path of the fake ``liblingqu-dcmi.so``."""
+    return build.link_switches(fake_dcmi_objects, tmp_path_factory.mktemp("lingqu"))
+
+
+@pytest.fixture(scope="session")
 def fake_dcmi(fake_dcmi_variant: Callable[[str], Path]) -> Path:
     """Return the path of the fake ``libdcmi.so`` with all its symbols."""
     return fake_dcmi_variant("full")

@@ -22,7 +22,7 @@ struct hardware hardware;
      .board = board_id, .mainboard = mainboard_id, .pci_device = 0xD803, .hbm_mib = 65536, \
      .idle_mib = 3400, .npus = 16, .chips_per_card = 2, .utilisation = TYPES_910B, \
      .callbacks = true, .multi_utilisation = true, .topology = true, .pci = true, \
-     .partner = has_partner, .affinity = (mainboard_id) == 0x15}
+     .partner = has_partner, .affinity = (mainboard_id) == 0x15, .switches = true}
 
 #define FAMILY_950(name, board_id, mainboard_id, count, on_pci) \
     {.preset = name, .api = API_V2, .chip_name = "Ascend950PR", .npu_name = "9579", .cores = 32, \
@@ -117,7 +117,7 @@ bool hardware_install(const char *preset, int npus)
     if (!family)
         return install_layout(preset);
     hardware = (struct hardware){.family = family, .api = family->api,
-                                 .callbacks = family->callbacks};
+                                 .callbacks = family->callbacks, .switches = family->switches};
     if (npus < 0)
         npus = family->npus;
     for (int phy = 0; phy < npus; phy++)

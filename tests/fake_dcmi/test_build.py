@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ascend_agent.driver.dcmi.abi import LIBLINGQU
 from tests.fake_dcmi import build, header
 
 pytestmark = pytest.mark.peer
@@ -33,6 +34,11 @@ def test_every_function_of_the_published_driver_is_exported_and_nothing_else(
     assert exported(fake_dcmi) == header.functions().keys() - absent
 
 
+def test_the_library_of_the_switches_exports_its_own_functions_alone(fake_lingqu: Path) -> None:
+    assert exported(fake_lingqu) == set(header.functions(LIBLINGQU))
+    assert len(header.functions(LIBLINGQU)) == 3
+
+
 @pytest.mark.parametrize("variant", [name for name in build.VARIANTS if name != "full"])
 def test_a_variant_lacks_symbols_and_still_loads(
     fake_dcmi: Path, fake_dcmi_variant: Callable[[str], Path], variant: str
@@ -49,6 +55,7 @@ def test_it_compiles_without_a_warning(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(build, "_COMPILE", (*build._COMPILE, "-Werror"))
 
     assert build.build(tmp_path).is_file()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["libdcmi.so", "liblingqu-dcmi.so"]
 
 
 def test_a_function_without_implementation_answers_not_supported(

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.fake_dcmi import control
-from tests.fake_dcmi.control import FakeHost, SilentProcessError
+from tests.fake_dcmi import orders
+from tests.fake_dcmi.control import FakeHost
+from tests.fake_dcmi.orders import SilentProcessError
 
 pytestmark = pytest.mark.peer
 
@@ -150,7 +151,7 @@ def test_a_killed_process_is_forgotten(
 def test_a_process_that_does_not_answer_is_named(
     host: FakeHost, start: Callable[[FakeHost], Resident], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(control, "ANSWER_S", 0.05)
+    monkeypatch.setattr(orders, "ANSWER_S", 0.05)
     resident = start(host)
     resident.process.send_signal(signal.SIGSTOP)
     os.waitpid(resident.process.pid, os.WUNTRACED)  # it has stopped, not just been told to
