@@ -76,4 +76,4 @@ def advance(checks: Checks, now: Millis) -> tuple[Checks, bool]:
 
 def next_due(checks: Checks) -> int | None:
     """Return when the next question is due, None while none is."""
-    return min((check.due_ms for check in checks.values()), default=None)
+    return min([check.due_ms for check in checks.values()], default=None)

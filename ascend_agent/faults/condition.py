@@ -102,7 +102,7 @@ def hear(condition: Condition, event: FaultEvent, rules: FaultRules, now: Millis
 
 def _take(condition: Condition, event: FaultEvent, rules: FaultRules, now: Millis) -> Step:
     state, news = standing.hear(condition.codes, event)
-    codes, cut = standing.bounded({**condition.codes, event.code: state}, rules.catalog)
+    codes, cut = standing.bounded({**condition.codes, event.code: state}, rules.catalog, now)
     after = checks.hear(condition.checks, event)
     link = condition.link
     if event.code == LINK_DOWN and event.assertion is Assertion.RECOVERED:
@@ -136,7 +136,7 @@ def learn(condition: Condition, reading: HealthReading, rules: FaultRules, now: 
         if HBM_FAULT in rules.duration:
             listed -= _explained(condition, listed, reading, now)
         codes, news = standing.compare(codes, listed, reading, now)
-        codes, cut = standing.bounded(codes, rules.catalog)
+        codes, cut = standing.bounded(codes, rules.catalog, now)
         if cut:
             news = tuple(told for told in news if told.code not in cut)
             news += _cut_off(condition, cut, now)

@@ -11,7 +11,7 @@ on how many NPUs there are.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import assert_never
+from typing import Final, assert_never
 
 from ascend_agent.faults import condition as conditions
 from ascend_agent.faults import contact
@@ -97,6 +97,9 @@ def fold(ledger: Ledger, inputs: Sequence[FoldInput], now: Millis) -> Folded:
     return folding.folded()
 
 
+_NOBODY: Final[frozenset[PhyId]] = frozenset()
+
+
 class _Folding:
     """One call of ``fold``."""
 
@@ -169,37 +172,35 @@ class _Folding:
 
     def folded(self) -> Folded:
         """Return what came of it."""
-        npus = self._npus
-        ledger = self._published(self._with_npus())
+        npus, ledger = self._npus, self._ledger
+        view = self._view()
         wakes = [it.wake_at_ms for it in npus.conditions.values()]
-        wakes += [ledger.driver_due_at_ms, ledger.first_list_at_ms]
+        wakes += [ledger.driver_due_at_ms]
+        if view is None:
+            wakes.append(ledger.first_list_at_ms)
         if ledger.switches is not None:
             wakes.append(ledger.switches.wake_at)
-        wake_at = min((at for at in wakes if at is not None), default=None)
-        if wake_at != ledger.wake_at_ms:
+        wake_at = min([at for at in wakes if at is not None], default=None)
+        facts_same = npus.facts is ledger.facts
+        if npus.changed or npus.learned or view is not ledger.view or not facts_same:
+            ledger = replace(
+                ledger,
+                facts=npus.facts,
+                conditions=npus.conditions if npus.changed else ledger.conditions,
+                shown=npus.shown if npus.touched else ledger.shown,
+                sick=frozenset(npus.sick) if npus.sick else _NOBODY,
+                view=view,
+                isolation=self._isolation(),
+                first_list_at_ms=None if view else ledger.first_list_at_ms,
+                wake_at_ms=wake_at,
+            )
+        elif wake_at != ledger.wake_at_ms:
             ledger = replace(ledger, wake_at_ms=wake_at)
         return Folded(
             ledger=ledger,
-            requeries=frozenset(npus.ask),
+            requeries=frozenset(npus.ask) if npus.ask else _NOBODY,
             notices=tuple(npus.notices),
             wake_at=wake_at,
-        )
-
-    def _with_npus(self) -> Ledger:
-        """Return the ledger with what became of the NPUs; the same one if nothing did."""
-        npus, ledger = self._npus, self._ledger
-        changed = npus.conditions.keys() != ledger.conditions.keys() or any(
-            it is not ledger.conditions[phy] for phy, it in npus.conditions.items()
-        )
-        if not (changed or npus.touched or npus.learned or npus.facts is not ledger.facts):
-            return ledger
-        return replace(
-            ledger,
-            facts=npus.facts,
-            conditions=npus.conditions if changed else ledger.conditions,
-            shown=npus.shown if npus.touched else ledger.shown,
-            sick=frozenset(npus.sick),
-            isolation=self._isolation(),
         )
 
     def _isolation(self) -> Isolation | None:
@@ -212,25 +213,24 @@ class _Folding:
             absent={phy: it.kept for phy, it in self._npus.facts.remembered.items()},
         )
 
-    def _published(self, ledger: Ledger) -> Ledger:
-        """Return *ledger* with its newest view, if that may go out and is news."""
+    def _view(self) -> NodeView | None:
+        """Return the newest view, the same object if nothing is new; None: not yet."""
+        npus, ledger = self._npus, self._ledger
         switches = ledger.switches.view if ledger.switches else None
-        dpus = ledger.facts.dpus
+        dpus = npus.facts.dpus
         if (view := ledger.view) is None:
-            complete = ledger.inventoried and ledger.shown.keys() == ledger.conditions.keys()
+            complete = ledger.inventoried and npus.shown.keys() == npus.conditions.keys()
             due = ledger.first_list_at_ms is not None and self._now >= ledger.first_list_at_ms
             if not (due or (complete and ledger.restored)):
-                return ledger
-        elif not self._npus.touched and switches is view.switches and dpus is view.dpus:
-            return ledger
-        shown = ledger.shown
-        new = NodeView(
+                return None
+        elif not npus.touched and switches is view.switches and dpus is view.dpus:
+            return view
+        return NodeView(
             generation=view.generation + 1 if view else 1,
-            npus=tuple([shown[phy] for phy in sorted(shown)]),
+            npus=tuple([npus.shown[phy] for phy in sorted(npus.shown)]),
             switches=switches,
             dpus=dpus,
         )
-        return replace(ledger, view=new, first_list_at_ms=None)
 
     # --- one NPU ----------------------------------------------------------------------------
 
@@ -331,6 +331,7 @@ class _Folding:
         # Nobody has looked for so long that what was known then is no ground to offer an NPU.
         for phy, it in npus.conditions.items():
             npus.conditions[phy] = replace(it, contact=replace(it.contact, answered=False))
+        npus.changed = True
         self._note(replace(npus.facts, driver_gone=False))
 
     def _hangs(self, hangs: Hangs) -> None:

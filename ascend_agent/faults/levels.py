@@ -14,12 +14,13 @@ RANK: Final[Mapping[FaultLevel, int]] = MappingProxyType(
     {level: rank for rank, level in enumerate(FaultLevel)}  # mildest first
 )
 
-_OFFERED: Final = frozenset({FaultLevel.NOT_HANDLE, FaultLevel.SUB_HEALTH})
-
 
 def worst(levels: Iterable[FaultLevel]) -> FaultLevel | None:
     """Return the most severe of *levels*, None where there is none."""
-    return max(levels, key=RANK.__getitem__, default=None)
+    found = list(levels)
+    if len(found) < 2:  # noqa: PLR2004 -- nearly always so, and ranks are looked up by slow hashes
+        return found[0] if found else None
+    return max(found, key=RANK.__getitem__)
 
 
 def takes_out(level: FaultLevel, *, in_use: bool) -> bool:
@@ -30,9 +31,9 @@ def takes_out(level: FaultLevel, *, in_use: bool) -> bool:
     """
     if level is FaultLevel.PRE_SEPARATE_NPU:
         return not in_use
-    return level not in _OFFERED
+    return breaks_network(level)
 
 
 def breaks_network(level: FaultLevel) -> bool:
     """Return whether one cause of this level makes the NPU's network unfit (faults D21)."""
-    return level not in _OFFERED
+    return level is not FaultLevel.NOT_HANDLE and level is not FaultLevel.SUB_HEALTH

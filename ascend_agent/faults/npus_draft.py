@@ -14,7 +14,7 @@ from ascend_agent.faults.ledger import Facts
 from ascend_agent.faults.own_codes import raise_own
 from ascend_agent.faults.ports import ub_down
 from ascend_agent.faults.standing import News
-from ascend_agent.faults.verdict import Circumstances, judge
+from ascend_agent.faults.verdict import Circumstances, Judged, judge
 from ascend_agent.model.chip import Ports
 from ascend_agent.model.fault import Assertion, FaultCode, FaultLevel, Plane
 from ascend_agent.model.fault_rules import FaultRules
@@ -34,7 +34,7 @@ class NpusDraft:
     """All NPUs in the making.
 
     ``ask`` are those whose truth the driver must be asked for, ``notices`` what people are told.
-    ``touched``: the view of one changed. ``learned``: the history of one did.
+    ``changed``: what is known of one did. ``touched``: its view did. ``learned``: its history did.
     """
 
     facts: Facts
@@ -44,6 +44,7 @@ class NpusDraft:
     sick: set[PhyId]
     ask: set[PhyId]
     notices: list[HealthNotice]
+    changed: bool = False
     touched: bool = False
     learned: bool = False
 
@@ -54,7 +55,7 @@ class NpusDraft:
         if step.ask:
             self.ask.add(phy)
         if condition is not self.conditions.get(phy) or step.news:
-            self.take(condition, step.news, cause_ns=cause_ns)
+            self.take(condition, step.news, cause_ns=cause_ns, alone=True)
 
     def take(
         self,
@@ -63,8 +64,12 @@ class NpusDraft:
         *,
         told: tuple[RuleNotice, ...] = (),
         cause_ns: int | None = None,
+        alone: bool = False,
     ) -> None:
-        """Take over *condition* with all that follows from it; *told* is to be told besides."""
+        """Take over *condition* with all that follows from it; *told* is to be told besides.
+
+        *alone*: nothing else changed that its view depends on.
+        """
         phy = condition.npu.phy
         condition, found = raise_own(condition, self.facts, self.now)
         news += found
@@ -76,7 +81,10 @@ class NpusDraft:
         before = self.conditions.get(phy)
         self.learned |= before is None or before.history is not moved.history
         self.conditions[phy] = condition
-        self.look(condition, cause_ns=cause_ns)
+        self.changed = True
+        old = self.shown.get(phy) if alone else None
+        last = Judged(condition=before, faults=old.faults) if before and old else None
+        self.look(condition, cause_ns=cause_ns, last=last)
         if news or told or moved.notices:
             self._tell(condition, news, told + moved.notices)
         if condition.ports is Ports.UB:
@@ -85,6 +93,7 @@ class NpusDraft:
     def drop(self, phy: PhyId) -> Condition:
         """Forget an NPU that left the inventory; return what was known of it."""
         condition = self.conditions.pop(phy)
+        self.changed = True
         if self.shown.pop(phy, None) is not None:
             self.touched = True
         if phy in self.sick:
@@ -93,7 +102,9 @@ class NpusDraft:
             self._compare_ub()
         return condition
 
-    def look(self, condition: Condition, *, cause_ns: int | None = None) -> None:
+    def look(
+        self, condition: Condition, *, cause_ns: int | None = None, last: Judged | None = None
+    ) -> None:
         """Judge the NPU; its view stays the same object if nothing changed that it shows.
 
         One of which nothing can be told yet has none.
@@ -101,7 +112,7 @@ class NpusDraft:
         if not condition.contact.tellable:
             return
         phy = condition.npu.phy
-        verdict = judge(condition, self._around(condition), self.now)
+        verdict = judge(condition, self._around(condition), self.now, last=last)
         old = self.shown.get(phy)
         if old is None:
             since_ms, cause_ns = self.now, None

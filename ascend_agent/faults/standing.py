@@ -194,10 +194,16 @@ def without_ended_pulses(codes: Codes, now: Millis) -> Codes:
     return {**codes, **{code: replace(codes[code], pulse_until_ms=0) for code in ended}}
 
 
-def bounded(codes: Codes, catalog: Catalog) -> tuple[Codes, frozenset[FaultCode]]:
+def bounded(codes: Codes, catalog: Catalog, now: Millis) -> tuple[Codes, frozenset[FaultCode]]:
     """Return *codes*, cut to what matters most where there are too many, and what was cut off."""
     if len(codes) <= MOST_CODES:
         return codes, frozenset()
+
+    if len(codes) == MOST_CODES + 1:
+        # The usual way to get here, event by event; what a list no longer has goes first.
+        gone = next((code for code, state in codes.items() if not state.counts(now)), None)
+        if gone is not None:
+            return {code: it for code, it in codes.items() if code != gone}, frozenset({gone})
 
     def rank(code: FaultCode) -> tuple[bool, int, int]:
         state = codes[code]

@@ -7,9 +7,9 @@ worst of them counts (faults D20).
 
 from dataclasses import dataclass
 
-from ascend_agent.faults.condition import Condition
+from ascend_agent.faults.condition import Condition, Raised
 from ascend_agent.faults.contact import ALARM
-from ascend_agent.faults.levels import RANK, breaks_network, takes_out, worst
+from ascend_agent.faults.levels import breaks_network, takes_out, worst
 from ascend_agent.model.catalog import Catalog
 from ascend_agent.model.fault import (
     CARD_DROP,
@@ -73,20 +73,29 @@ class Verdict:
         return not _SICK_CARD.isdisjoint(self.reasons)
 
 
-def judge(condition: Condition, around: Circumstances, now: Millis) -> Verdict:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What was said of the NPU last, under the same circumstances; it saves saying it again."""
+
+    condition: Condition
+    faults: tuple[ActiveFault, ...]
+
+
+def judge(
+    condition: Condition, around: Circumstances, now: Millis, *, last: Judged | None = None
+) -> Verdict:
     """Return whether the NPU is fit for service, with every reason why not.
 
     Reasons are in the order of ``UnhealthyReason``, faults ascend by code.
     """
-    faults = _active_faults(condition, around, now)
+    faults = _active_faults(condition, around, now, last)
     upgrades = condition.history.upgrades
     raised = _upgraded(upgrades, around.catalog, Plane.CHIP)
     reasons = _reasons(condition, around, faults, raised)
     level = _level(faults, raised, reasons)
-    spared = FaultLevel.PRE_SEPARATE_NPU in {level, *raised, *(f.level for f in faults)}
     if reasons:
         state = HealthState.SEPARATED
-    elif level is None or RANK[level] < RANK[FaultLevel.SUB_HEALTH]:
+    elif level is None or level is FaultLevel.NOT_HANDLE:
         state = HealthState.HEALTHY
     else:
         state = HealthState.SUB_HEALTHY
@@ -96,7 +105,7 @@ def judge(condition: Condition, around: Circumstances, now: Millis) -> Verdict:
         faults=faults,
         level=level,
         network=_network(faults, upgrades, around.catalog),
-        kept=around.held if spared and not reasons else None,
+        kept=None if reasons else _kept(around, faults, raised),
     )
 
 
@@ -109,28 +118,47 @@ def _reasons(
     contact = condition.contact
     dropped = any(fault.code == CARD_DROP for fault in faults)
     unresponsive = contact.parked or contact.failed_rounds >= around.most_failed_rounds
-    out = {level for level in raised if takes_out(level, in_use=around.in_use)}
-    manual = FaultLevel.MANUALLY_SEPARATE_NPU
-    found = {
-        UnhealthyReason.FAULT: any(it.isolates and it.code != CARD_DROP for it in faults),
-        UnhealthyReason.UPGRADED: bool(out - {manual}),
-        UnhealthyReason.MANUALLY_SEPARATED: manual in out,
-        UnhealthyReason.RESETTING: around.resetting,
-        UnhealthyReason.CARD_SIBLING: around.sibling_sick,
-        UnhealthyReason.CARD_DROP: dropped,
-        UnhealthyReason.DCMI_HEALTH: (contact.health or 0) >= ALARM
-        and not any(_explains(fault, around.catalog) for fault in faults),
-        UnhealthyReason.DRIVER_UNRESPONSIVE: unresponsive,
-        UnhealthyReason.DRIVER_UNAVAILABLE: around.driver_gone,
-        UnhealthyReason.SHARE_NOT_ENABLED: around.share_missing,
-        UnhealthyReason.NOT_READ: not (contact.answered or unresponsive or dropped),
-    }
-    return tuple([reason for reason, holds in found.items() if holds])
+    out = [level for level in raised if takes_out(level, in_use=around.in_use)]
+    manual = [level for level in out if level is FaultLevel.MANUALLY_SEPARATE_NPU]
+    found = (
+        (UnhealthyReason.FAULT, any(it.isolates and it.code != CARD_DROP for it in faults)),
+        (UnhealthyReason.UPGRADED, len(out) > len(manual)),
+        (UnhealthyReason.MANUALLY_SEPARATED, bool(manual)),
+        (UnhealthyReason.RESETTING, around.resetting),
+        (UnhealthyReason.CARD_SIBLING, around.sibling_sick),
+        (UnhealthyReason.CARD_DROP, dropped),
+        (UnhealthyReason.DCMI_HEALTH, _unexplained_alarm(contact.health, faults, around.catalog)),
+        (UnhealthyReason.DRIVER_UNRESPONSIVE, unresponsive),
+        (UnhealthyReason.DRIVER_UNAVAILABLE, around.driver_gone),
+        (UnhealthyReason.SHARE_NOT_ENABLED, around.share_missing),
+        (UnhealthyReason.NOT_READ, not (contact.answered or unresponsive or dropped)),
+    )
+    return tuple([reason for reason, holds in found if holds])
+
+
+def _unexplained_alarm(
+    health: int | None, faults: tuple[ActiveFault, ...], catalog: Catalog
+) -> bool:
+    """Return whether the driver calls the chip sick and no fault says why."""
+    if health is None or health < ALARM:
+        return False
+    return not any(_explains(fault, catalog) for fault in faults)
+
+
+def _kept(
+    around: Circumstances, faults: tuple[ActiveFault, ...], raised: tuple[FaultLevel, ...]
+) -> frozenset[int] | None:
+    """Return the shares that stay fit though the NPU takes no more, None where that is not so."""
+    if around.held is None:
+        return None
+    levels = [fault.level for fault in faults if fault.plane is Plane.CHIP]
+    spared = FaultLevel.PRE_SEPARATE_NPU
+    return around.held if any(level is spared for level in (*levels, *raised)) else None
 
 
 def _explains(fault: ActiveFault, catalog: Catalog) -> bool:
     """Return whether *fault* accounts for a health value that says the chip is sick."""
-    ours = fault.source in {FaultSource.LINK, FaultSource.HANG}
+    ours = fault.source is FaultSource.LINK or fault.source is FaultSource.HANG
     return fault.lasting and not ours and catalog.knows(fault.code)
 
 
@@ -160,6 +188,8 @@ def _upgraded(
     upgrades: tuple[Upgrade, ...], catalog: Catalog, plane: Plane
 ) -> tuple[FaultLevel, ...]:
     """Return the levels of the upgrades of *plane*; one that names no code is the chip's."""
+    if not upgrades:
+        return ()
     return tuple(
         [
             upgrade.level
@@ -170,44 +200,76 @@ def _upgraded(
 
 
 def _active_faults(
-    condition: Condition, around: Circumstances, now: Millis
+    condition: Condition, around: Circumstances, now: Millis, last: Judged | None
 ) -> tuple[ActiveFault, ...]:
     if not condition.codes and not condition.raised:
         return ()
-    catalog = around.catalog
+    unchanged = _unchanged(condition, last) if last and last.faults else {}
     faults = []
     for code, state in condition.codes.items():
-        if state.counts(now) and code not in condition.raised:
-            level = catalog.level_of(code, _severity(condition, code))
-            plane = catalog.plane_of(code)
-            faults.append(
-                ActiveFault(
-                    code=code,
-                    level=level,
-                    isolates=plane is Plane.CHIP and takes_out(level, in_use=around.in_use),
-                    since_ms=state.since_ms,
-                    plane=plane,
-                    lasting=state.stands,
-                )
-            )
+        if code in condition.raised or not state.counts(now):
+            continue
+        fault = unchanged.get(code)
+        faults.append(fault or _of_driver(condition, code, around))
     for code, found in condition.raised.items():
-        # A guess of ours must not take an NPU out merely because the table does not know its code.
-        severity = Severity.WARNING if found.source is FaultSource.HANG else None
-        level, plane = catalog.level_of(code, severity), catalog.plane_of(code)
         known = condition.codes.get(code)
-        earlier = known.since_ms if known and known.counts(now) else found.since_ms
-        faults.append(
-            ActiveFault(
-                code=code,
-                level=level,
-                isolates=plane is Plane.CHIP and takes_out(level, in_use=around.in_use),
-                since_ms=min(found.since_ms, earlier),
-                plane=plane,
-                source=found.source,
-            )
-        )
+        since = known.since_ms if known and known.counts(now) else found.since_ms
+        faults.append(_of_our_own(code, found, Millis(min(found.since_ms, since)), around))
     faults.sort(key=_by_code)
     return tuple(faults)
+
+
+def _unchanged(condition: Condition, last: Judged) -> dict[FaultCode, ActiveFault]:
+    """Return the faults of which nothing can have changed since *last*.
+
+    Those of codes that do not stand end by themselves, so they are never among them.
+    """
+    before, contact = last.condition, condition.contact
+    if (
+        before.contact.health != contact.health
+        or before.contact.health_asked_after != contact.health_asked_after
+        or before.raised is not condition.raised
+    ):
+        return {}
+    codes, old = condition.codes, before.codes
+    return {
+        code: fault
+        for fault in last.faults
+        if (state := codes.get(code := fault.code)) is not None
+        and state is old.get(code)
+        and state.stands
+    }
+
+
+def _of_driver(condition: Condition, code: FaultCode, around: Circumstances) -> ActiveFault:
+    state = condition.codes[code]
+    catalog = around.catalog
+    level, plane = catalog.level_of(code, _severity(condition, code)), catalog.plane_of(code)
+    return ActiveFault(
+        code=code,
+        level=level,
+        isolates=plane is Plane.CHIP and takes_out(level, in_use=around.in_use),
+        since_ms=state.since_ms,
+        plane=plane,
+        lasting=state.stands,
+    )
+
+
+def _of_our_own(
+    code: FaultCode, found: Raised, since_ms: Millis, around: Circumstances
+) -> ActiveFault:
+    catalog = around.catalog
+    # A guess of ours must not take an NPU out merely because the table does not know its code.
+    severity = Severity.WARNING if found.source is FaultSource.HANG else None
+    level, plane = catalog.level_of(code, severity), catalog.plane_of(code)
+    return ActiveFault(
+        code=code,
+        level=level,
+        isolates=plane is Plane.CHIP and takes_out(level, in_use=around.in_use),
+        since_ms=since_ms,
+        plane=plane,
+        source=found.source,
+    )
 
 
 def _by_code(fault: ActiveFault) -> FaultCode:
