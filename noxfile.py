@@ -135,7 +135,7 @@ def arm64(session: nox.Session) -> None:
 
 @nox.session
 def fake_dcmi(session: nox.Session) -> None:
-    """Build the fake vendor libraries: ``nox -s fake_dcmi -- OUTDIR`` makes both libraries in OUTDIR."""
+    """Build the fake vendor libraries: ``nox -s fake_dcmi -- OUTDIR`` makes both in OUTDIR."""
     install(session, "test.txt")
     session.run("python", "-m", "tests.fake_dcmi.build", *session.posargs)
 

@@ -38,6 +38,7 @@ MakeDriver = Callable[[str], Driver]
 @pytest.fixture
 def make_driver(
     fake_dcmi: Path,
+    fake_lingqu: Path,
     make_fake_host: Callable[..., FakeHost],
     monkeypatch: pytest.MonkeyPatch,
 ) -> MakeDriver:
@@ -47,6 +48,7 @@ def make_driver(
         return FakeDriver(
             chip=chip,
             library=fake_dcmi,
+            switch_library=fake_lingqu,
             make_host=make_fake_host,
             set_environment=monkeypatch.setenv,
             **options,
@@ -87,6 +89,12 @@ def telling(request: pytest.FixtureRequest, make_driver: MakeDriver) -> Driver:
 @pytest.fixture(params=_parameters(["fake-v1", "simulated-v1", "simulated-loop"]))
 def any_chip(request: pytest.FixtureRequest, make_driver: MakeDriver) -> Driver:
     """Return one driver of each make, for tests that name their chip."""
+    return make_driver(request.param)
+
+
+@pytest.fixture(params=_parameters(["fake-v1", "fake-process", "simulated-v1", "simulated-loop"]))
+def switched(request: pytest.FixtureRequest, make_driver: MakeDriver) -> Driver:
+    """Return each make of driver, for tests of a node with switches: they name its chip."""
     return make_driver(request.param)
 
 

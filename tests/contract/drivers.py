@@ -25,6 +25,7 @@ from tests.contract.steps import (
     Pulse,
     Recovery,
     Step,
+    SwitchEvent,
     schedule,
 )
 from tests.contract.threads import spawn_in_thread
@@ -50,6 +51,7 @@ class FakeDriver:
 
     chip: str
     library: Path
+    switch_library: Path
     make_host: Callable[..., FakeHost]
     set_environment: Callable[[str, str], None]
     spawn: Spawn = spawn_in_thread
@@ -72,10 +74,16 @@ class FakeDriver:
         for name, value in host.environment.items():
             self.set_environment(name, value)
         library = shutil.copy(self.library, host.directory / "libdcmi.so")
+        switches = shutil.copy(self.switch_library, host.directory / "liblingqu-dcmi.so")
         coming = iter(steps)
         async with open_worker(
             driver="dcmi",
-            config={"library": str(library), "allow_unsafe_library": True, "library_path": ""},
+            config={
+                "library": str(library),
+                "switch_library": str(switches),
+                "allow_unsafe_library": True,
+                "library_path": "",
+            },
             spawn=self.spawn,
             environment=host.environment,
             happen=lambda: self._happen(host, coming),
@@ -99,6 +107,8 @@ class FakeDriver:
                 host.give_back(card)
             case OnlyProcess(npu=npu, pid=pid, mib=mib):
                 host.set_processes(npu, [(pid, mib << 20)])
+            case SwitchEvent(port=port, assertion=assertion, code=code):
+                host.inject_switch(code, port=port, assertion=assertion)
             case ProcessGone(npu=npu):
                 host.set_processes(npu, [])
 

@@ -11,12 +11,14 @@ from ascend_agent.driver.inventory import DriverInventory
 from ascend_agent.driver.news import DriverEvents
 from ascend_agent.driver.process import DriverWorker
 from ascend_agent.driver.share import DriverShares
+from ascend_agent.driver.switches import DriverSwitches
 from ascend_agent.driver.usage import DriverUsage
 from ascend_agent.interfaces import (
     DeviceShare,
     DriverNews,
     HealthReader,
     InventoryReader,
+    SwitchReader,
     UsageReader,
 )
 from ascend_agent.model.fault import RESET_FINISHED, DriverFault
@@ -39,6 +41,7 @@ class Node:
         self.health: HealthReader = DriverHealth(worker)
         self.usage: UsageReader = DriverUsage(worker)
         self.shares: DeviceShare = DriverShares(worker)
+        self.switches: SwitchReader = DriverSwitches(worker)
         events: DriverNews = DriverEvents(worker)
         self.news = cast("AsyncIterator[object]", events.news())
 

@@ -86,7 +86,22 @@ class ProcessGone:
         return {"npu": self.npu, "process": self.pid, "gone": True}
 
 
-Step = Fault | Recovery | Pulse | CardLost | CardBack | OnlyProcess | ProcessGone
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SwitchEvent:
+    """A link of a switch to the second layer goes down (1), comes back (0), or flickers (2)."""
+
+    port: int
+    assertion: int = 1
+    code: int = 0x08520003
+
+    def scenario(self) -> dict[str, object]:
+        """Return the step as the simulated driver takes it."""
+        verb = {0: "recover", 1: "fault", 2: "pulse"}[self.assertion]
+        place = {"chip": 0, "port": [self.port], "peer": "L2"}
+        return {"switch": place, verb: f"{self.code:08X}"}
+
+
+Step = Fault | Recovery | Pulse | CardLost | CardBack | OnlyProcess | ProcessGone | SwitchEvent
 
 
 def schedule(steps: tuple[Step, ...], *, lead_s: float, gap_s: float) -> list[dict[str, object]]:

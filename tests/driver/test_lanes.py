@@ -31,7 +31,7 @@ class Backend:
         return self._run("enumerate", "node")
 
     def switches_read(self) -> Answer:
-        return self._run("switches_read", "switches")
+        return {**self._run("switches_read", "switches"), "thread": threading.get_ident()}
 
     def usage(self, card: int) -> Answer:
         raise ZeroDivisionError(f"card {card}")
@@ -132,7 +132,15 @@ def test_another_library_does_not_wait_for_an_init_of_the_driver(desk: Desk) -> 
     assert desk.entered() == ("enumerate", "node")
     desk.lanes.put(2, "switches", "switches_read", [])
 
-    assert desk.answer() == (2, {"rc": 0, "card": "switches"})
+    assert desk.answer()[0] == 2
+
+
+def test_the_calls_of_a_lane_come_from_one_thread(desk: Desk) -> None:
+    """The switch library demands it."""
+    for number in range(5):
+        desk.lanes.put(number, "switches", "switches_read", [])
+
+    assert len({desk.answer()[1]["thread"] for _ in range(5)}) == 1
 
 
 def test_changes_run_one_at_a_time_on_the_whole_node(desk: Desk) -> None:
