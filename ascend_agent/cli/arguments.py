@@ -9,6 +9,7 @@ import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NoReturn
 
 from ascend_agent.cli import peers
@@ -22,6 +23,12 @@ _SERVICE_VARIABLE = re.compile(
 _PREFIX = "ASCEND_AGENT_"
 _OF_PEERS = frozenset({Command.RUN, Command.DOCTOR})
 """Commands that stand in an older plugin's place, with its options and its pod's variables."""
+_TAKES_WORDS: Mapping[Command, str] = MappingProxyType(
+    {
+        Command.FAULTS: "a code as 80E18005, or a switch fault as [0x08520003,na,L2,na] "
+        "(default: all that are known)"
+    }
+)
 _PEERS = (
     "The options of MindCluster's and HAMi's device plugins are understood too, with one dash or "
     "two: see docs/configuration.md."
@@ -42,10 +49,14 @@ class Given:
 
 @dataclass(slots=True)
 class Arguments:
-    """All that was given, by the field it sets; flags already win over variables."""
+    """All that was given, by the field it sets; flags already win over variables.
+
+    ``words`` are what a command is about, where it takes that beside options.
+    """
 
     command: Command
     given: dict[str, Given] = field(default_factory=dict)
+    words: tuple[str, ...] = ()
     warnings: list[tuple[str, str]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
@@ -83,6 +94,8 @@ def make_parser() -> argparse.ArgumentParser:
             formatter_class=_Formatter,
             allow_abbrev=False,
         )
+        if command in _TAKES_WORDS:
+            sub.add_argument("words", nargs="*", metavar="CODE", help=_TAKES_WORDS[command])
         for option in OPTIONS:
             if command in option.commands:
                 sub.add_argument(
@@ -103,16 +116,32 @@ def parse(argv: Sequence[str], environment: Mapping[str, str]) -> Arguments:
     own, found, problems = peers.split(argv)
     if peers.wants_version(found):
         return Arguments(Command.VERSION)
-    known, unknown = make_parser().parse_known_args(own)
+    known, unknown = make_parser().parse_known_args(_close_switches(own))
     if known.command is None:
         raise UsageError(f"no command; say one of {', '.join(COMMANDS)}, see ascend-agent --help")
     command = Command(known.command)
     result = Arguments(command, problems=problems)
+    if command in _TAKES_WORDS:
+        # What stands behind an option is not among the parser's own, though it is a word as well.
+        more = [word for word in unknown if not word.startswith("-")]
+        result.words = (*known.words, *more)
+        unknown = [word for word in unknown if word.startswith("-")]
     result.problems += _unknowns(unknown, command)
     _take_peers(found, result)
     _take_flags(vars(known), result)
     _take_environment(environment, result)
     return result
+
+
+def _close_switches(words: Sequence[str]) -> list[str]:
+    """Return *words* with each bare switch of a command that takes words made whole.
+
+    The parser would else take the word behind it for its value.
+    """
+    if not words or words[0] not in _TAKES_WORDS:
+        return list(words)
+    switches = {option.flag for option in OPTIONS if option.metavar is None}
+    return [f"{word}=true" if word in switches else word for word in words]
 
 
 def _take_peers(found: Sequence[peers.PeerValue], result: Arguments) -> None:

@@ -77,6 +77,23 @@ def doctor(settings: Settings, show: Show, adopted: Adopted, warnings: Sequence[
     return EXIT_FAILED if report.verdict is Verdict.FAIL else EXIT_OK
 
 
+def faults(settings: Settings, show: Show) -> int:
+    """Explain fault codes; exit 1 where something in the given directory can't be used.
+
+    Raises:
+        ConfigError: a word is no code.
+
+    """
+    from ascend_agent.cli import faults as table  # noqa: PLC0415 -- brings the fault table
+
+    found = table.look_up(show.words, directory=settings.fault_config_dir)
+    table.show(found, stream=sys.stdout, as_json=show.as_json)
+    if not found.refused:
+        return EXIT_OK
+    sys.stderr.write("".join(f"ascend-agent: {text}\n" for text in found.refused))
+    return EXIT_FAILED
+
+
 class Logging:
     """Logging to *stream* while it is entered; says first what was given in vain."""
 

@@ -22,9 +22,10 @@ _NO = frozenset({"0", "false", "no", "off"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Show:
-    """How ``sim``, ``devices`` and ``doctor`` look and present what they see.
+    """How ``sim``, ``devices``, ``doctor`` and ``faults`` look and present what they see.
 
     ``for_s`` None: until it is over. ``origins`` tells by which name each setting was given.
+    ``words`` are what the command is about.
     """
 
     for_s: float | None
@@ -32,6 +33,7 @@ class Show:
     has_scenario: bool
     check_deadline_s: float = _CHECK_S
     origins: Mapping[str, str] = field(default_factory=dict)
+    words: tuple[str, ...] = ()
 
 
 def compose(arguments: Arguments) -> tuple[Settings, Show]:
@@ -50,6 +52,7 @@ def compose(arguments: Arguments) -> tuple[Settings, Show]:
         check_deadline_s=_take_seconds(given, "check_deadline_s", problems, most="an hour")
         or _CHECK_S,
         origins={sets: one.name for sets, one in arguments.given.items()},
+        words=arguments.words,
     )
     values: dict[str, object] = {}
     if arguments.command is not Command.RUN:

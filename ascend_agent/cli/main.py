@@ -52,13 +52,7 @@ def _perform(arguments: Arguments, adopted: Adopted) -> int:
         if arguments.problems:
             raise ConfigError("\n".join(arguments.problems))
         return _print_version()
-    if arguments.command in {Command.RUN, Command.SIM}:
-        # Until the loop listens; a process 1, as in a pod, would not even hear of it.
-        signal.signal(signal.SIGTERM, _end_before_anything_runs)
-    if arguments.command is Command.RUN:
-        # Wishes to a running agent; one that is still starting must not die of them.
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    _expect_signals(arguments.command)
     from ascend_agent.cli import commands  # noqa: PLC0415 -- brings the settings' models
     from ascend_agent.cli.compose import compose  # noqa: PLC0415 -- the same
 
@@ -81,6 +75,18 @@ def _perform(arguments: Arguments, adopted: Adopted) -> int:
                 dataclasses.replace(adopted, environment=environment),
                 arguments.warnings,
             )
+        case Command.FAULTS:
+            return commands.faults(settings, show)
+
+
+def _expect_signals(command: Command) -> None:
+    if command in {Command.RUN, Command.SIM}:
+        # Until the loop listens; a process 1, as in a pod, would not even hear of it.
+        signal.signal(signal.SIGTERM, _end_before_anything_runs)
+    if command is Command.RUN:
+        # Wishes to a running agent; one that is still starting must not die of them.
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
 
 
 def _fill_closed_streams() -> None:

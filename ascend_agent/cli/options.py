@@ -17,6 +17,7 @@ class Command(StrEnum):
     SIM = "sim"
     DEVICES = "devices"
     DOCTOR = "doctor"
+    FAULTS = "faults"
     VERSION = "version"
 
 
@@ -26,6 +27,7 @@ COMMANDS: Mapping[Command, str] = MappingProxyType(
         Command.SIM: "play a simulated node with an embedded kubelet, and show it",
         Command.DEVICES: "list the NPUs of this node, once",
         Command.DOCTOR: "check whether this node can serve its NPUs, and say what to do",
+        Command.FAULTS: "explain fault codes, and say which levels and rules they have",
         Command.VERSION: "print the version",
     }
 )
@@ -37,7 +39,7 @@ _DOCTOR = frozenset({Command.DOCTOR})
 _SERVING = frozenset({Command.RUN, Command.SIM, Command.DOCTOR})
 _READING = frozenset({Command.RUN, Command.DEVICES, Command.DOCTOR})
 _ALL = frozenset({Command.RUN, Command.SIM, Command.DEVICES, Command.DOCTOR})
-_SHOWING = frozenset({Command.SIM, Command.DEVICES, Command.DOCTOR})
+_SHOWING = frozenset({Command.SIM, Command.DEVICES, Command.DOCTOR, Command.FAULTS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +179,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "fault-config-dir",
         "fault_config_dir",
-        _SERVING,
+        _SERVING | {Command.FAULTS},
         "DIR",
         "faultCode.json, SwitchFaultCode.json, faultCustomization.json (default: built-in)",
     ),
@@ -345,6 +347,6 @@ OPTIONS: tuple[Option, ...] = (
         "as_json",
         _SHOWING,
         None,
-        "print JSON instead of a table; sim prints one object a line",
+        "print JSON instead of text; sim prints one object a line",
     ),
 )

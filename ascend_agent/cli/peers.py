@@ -158,7 +158,7 @@ MEANINGS: Mapping[str, Meaning] = MappingProxyType(
         "maxBackups": _LOGS,
         "useAscendDocker": Retired("set --inject; by default the runtime is recognised"),
         "thirdPartyScanDelay": Retired("a chip that someone else resets is read as soon as it can"),
-        "linkdownTimeout": Retired("network links are not judged yet"),
+        "linkdownTimeout": Retired("the rule for 81078603 says it, in faultCustomization.json"),
         "check_idle_vnpu_interval": _HAMI,
         "report_time_offset": _HAMI,
         "add_dir_header": _KLOG,

@@ -46,12 +46,15 @@ CHIP_LEVELS: Final[Mapping[FaultLevel, Texts]] = MappingProxyType(
         ),
         FaultLevel.FREE_RESTART_NPU: (
             "reset needed, once the NPU is idle",
-            "The NPU is out of service until it has been reset.",
+            "The NPU is out of service as long as the fault stands, and a reset is what ends it.",
             "Let its job end, then reset the NPU (npu-smi set -t reset).",
         ),
         FaultLevel.RESTART_NPU: (
             "reset needed",
-            "The NPU is out of service until it has been reset, and its job can't go on.",
+            (
+                "The job that uses the NPU can't go on. The NPU is out of service as long as the "
+                "fault stands, and a reset is what ends it."
+            ),
             "Stop the job that uses the NPU, then reset it (npu-smi set -t reset).",
         ),
         FaultLevel.PRE_SEPARATE_NPU: (
@@ -178,7 +181,7 @@ ROLES: Final[Mapping[Role, Texts]] = MappingProxyType(
         ),
         Role.HBM_CONTROLLER_PARITY: (
             "parity error in the HBM controller",
-            "The controller of the NPU's memory found itself in error.",
+            "The controller of the NPU's memory found an error in itself.",
             "",
         ),
         Role.AIC_BUS_ERROR: (

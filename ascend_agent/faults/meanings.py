@@ -47,9 +47,9 @@ def explain(code: FaultCode, catalog: Catalog, severity: Severity | None = None)
     role = TABLE.roles.get(code)
     if role is not None:
         title, what, action = ROLES[role]
-        return Meaning(
-            title=title, meaning=f"{what} {general.meaning}", action=action or general.action
-        )
+        # One that stands in no table is never raised on an NPU: nothing follows from it there.
+        meaning = f"{what} {general.meaning}" if catalog.knows(code) else what
+        return Meaning(title=title, meaning=meaning, action=action or general.action)
     if catalog.knows(code):
         return general
     told = SEVERITIES[severity]

@@ -211,3 +211,22 @@ def test_the_doctor_takes_what_run_takes() -> None:
         values("doctor -shareDevCount=2 --inject cdi", NODE_NAME="n1", ASCEND_DOCKER_RUNTIME="True")
         == run
     )
+
+
+def test_faults_takes_words_before_and_behind_its_options() -> None:
+    """A bare switch would else swallow the word behind it."""
+    result = parse(["faults", "1", "--json", "2", "--fault-config-dir", "/d", "[0x1,2,3,4]"], {})
+
+    assert result.problems == []
+    assert result.words == ("1", "2", "[0x1,2,3,4]")
+    assert {sets: one.value for sets, one in result.given.items()} == {
+        "as_json": "true",
+        "fault_config_dir": "/d",
+    }
+
+
+def test_faults_still_refuses_an_unknown_option() -> None:
+    result = parse(["faults", "--jsn", "80E18005"], {})
+
+    assert "--jsn is no option of faults; did you mean --json" in result.problems[0]
+    assert parse(["devices", "80E18005"], {}).problems

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tools.chart import readme, schema
 from tools.chart.places import README, SCHEMA
-from tools.docs import channels, chips, doctor, fault_table, messages, options
+from tools.docs import channels, chips, doctor, fault_table, faults, messages, options
 from tools.docs.pages import DOCS, ROOT, block_names, fill
 
 SOURCES: Mapping[str, Callable[[], str]] = {
@@ -21,10 +21,16 @@ SOURCES: Mapping[str, Callable[[], str]] = {
     "chip-generations": chips.generations,
     "chip-nodes": chips.nodes,
     "commands": options.commands,
+    "fault-codes": faults.specials,
+    "fault-levels": faults.levels,
+    "fault-reasons": faults.reasons,
+    "fault-rules": faults.rules,
+    "network-levels": faults.network_levels,
     "messages": messages.render,
     "options": options.options,
     "peers": options.peers,
     "scenario": options.scenario,
+    "switch-levels": faults.switch_levels,
     "variables": options.variables,
 }
 WHOLE: Mapping[Path, Callable[[], str]] = {
