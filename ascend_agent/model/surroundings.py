@@ -154,7 +154,8 @@ class Dpu:
 class DpuStates:
     """The DPU NICs of this node and which NPU uses which.
 
-    ``since_ms`` is when an NPU's health last changed.
+    ``since_ms`` is when an NPU's health last changed. NPUs without DPU NICs are in none of the
+    mappings. ``bus_type`` is empty, and so is all else, once DPU NICs are not looked at any more.
     """
 
     bus_type: str

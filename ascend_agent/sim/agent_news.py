@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 
+from ascend_agent.faults.dpus import turned
 from ascend_agent.model.fault import Assertion, FaultEvent, format_fault_code
 from ascend_agent.model.health import ActiveFault, NodeView, NpuView
 from ascend_agent.model.ids import PhyId
 from ascend_agent.model.npu import DriverPhase, DriverState
+from ascend_agent.model.surroundings import DpuStates
 from ascend_agent.sim.entries import Entry, Fact, milliseconds
 
 
@@ -18,13 +20,17 @@ class NodeNews:
     def __init__(self) -> None:
         self._last: dict[PhyId, NpuView] = {}
         self._started: set[PhyId] = set()
+        self._dpus: DpuStates | None = None
 
     def of(self, view: NodeView, *, now_ns: int) -> Iterator[Entry]:
-        """Yield what is new in *view*: faults, recoveries, other reasons."""
+        """Yield what is new in *view*: faults, recoveries, other reasons, DPU NICs."""
         for npu in view.npus:
             old = self._last.get(npu.npu.phy)
             if old is not None and old != npu:
                 yield from self._of_npu(old, npu, now_ns)
+        if view.dpus is not None:
+            yield from _of_dpus(self._dpus, view.dpus, now_ns)
+            self._dpus = view.dpus
         self._last = {npu.npu.phy: npu for npu in view.npus}
         self._started |= {npu.npu.phy for npu in view.npus if npu.healthy}
 
@@ -44,6 +50,13 @@ class NodeNews:
                 facts=facts,
                 awaits=None if cause_ns is None else (new.npu.phy, new.healthy),
             )
+
+
+def _of_dpus(old: DpuStates | None, new: DpuStates, now_ns: int) -> Iterator[Entry]:
+    for dpu in turned(old, new):
+        npus = [int(phy) for phy, names in new.by_npu.items() if dpu.name in names]
+        facts: dict[str, Fact] = {"dpu": dpu.name, "operstate": dpu.operstate, "npus": npus}
+        yield Entry(at_ns=now_ns, event="dpu_up" if dpu.up else "dpu_down", facts=facts)
 
 
 def pulse_news(event: FaultEvent) -> Entry | None:

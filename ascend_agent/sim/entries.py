@@ -11,6 +11,8 @@ _SENTENCES = {
     "admission_failed": "pod {pod} failed: {reason}",
     "allocated": "pod {pod} gets NPU {npus}",
     "devices": "{resource}: {healthy} of {total} healthy",
+    "dpu_down": "DPU NIC {dpu} is {operstate}, used by NPU {npus}",
+    "dpu_up": "DPU NIC {dpu} is {operstate} again, used by NPU {npus}",
     "driver_lost": "driver lost: {detail}",
     "driver_ready": "driver ready, fault callbacks: {callbacks}",
     "driver_restarted": "driver restarted, worker {starts}",

@@ -17,6 +17,7 @@ from ascend_agent.model.fault import format_fault_code
 from ascend_agent.model.health import HealthState, NpuView, UnhealthyReason
 from ascend_agent.model.ids import PhyId
 from ascend_agent.model.npu import NpuUsage
+from ascend_agent.model.surroundings import DpuHealth
 from ascend_agent.runtime.wakeup import Wakeup
 from ascend_agent.sim.entries import Entry
 
@@ -31,7 +32,13 @@ _STYLES = {
     HealthState.SUB_HEALTHY: "yellow",
     HealthState.SEPARATED: "bold red",
 }
+_DPU_WORDS = {
+    DpuHealth.SUB_HEALTHY: "some DPU NICs down",
+    DpuHealth.UNHEALTHY: "all DPU NICs down",
+}
 _EVENT_STYLES = {
+    "dpu_down": "yellow",
+    "dpu_up": "green",
     "fault": "red",
     "withdrawn": "red",
     "driver_lost": "red",
@@ -144,7 +151,10 @@ def _row(
 def _health(view: NpuView) -> str:
     """Return the state in words, or why the NPU is out of service where no fault code says it."""
     reasons = [reason.value for reason in view.reasons if reason is not UnhealthyReason.FAULT]
-    return ", ".join(reasons) or view.state.value
+    words = reasons or [view.state.value]
+    if view.dpu in _DPU_WORDS:
+        words.append(_DPU_WORDS[view.dpu])
+    return ", ".join(words)
 
 
 def _memory(usage: NpuUsage | None, total_mib: int | None) -> str:

@@ -11,7 +11,7 @@ from ascend_agent.model.npu import DriverPhase, DriverState
 from ascend_agent.sim.agent_news import NodeNews, driver_news, pulse_news
 from ascend_agent.sim.entries import Entry
 from tests.fakes.npus import view
-from tests.sim.views import CODE, faulty, node, out, reported
+from tests.sim.views import CODE, faulty, node, out, reported, with_dpus
 
 READY = DriverState(phase=DriverPhase.READY, starts=1, callbacks=True)
 
@@ -157,3 +157,17 @@ def test_other_changes_of_the_driver_are_no_news(
     before: DriverState | None, after: DriverState
 ) -> None:
     assert driver_news(before, after, lost_ns=None, now_ns=5) is None
+
+
+def test_dpu_nics_that_turn_are_told_with_the_npus_that_use_them() -> None:
+    news = NodeNews()
+    entries = [
+        (entry.event, entry.facts["dpu"], entry.facts["npus"], entry.sentence())
+        for states in ({}, {"enps0": "down"}, {"enps0": "down"}, {})
+        for entry in news.of(with_dpus(**states), now_ns=900)
+    ]
+
+    assert entries == [
+        ("dpu_down", "enps0", [0, 1], "DPU NIC enps0 is down, used by NPU 0,1"),
+        ("dpu_up", "enps0", [0, 1], "DPU NIC enps0 is up again, used by NPU 0,1"),
+    ]

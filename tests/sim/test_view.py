@@ -16,7 +16,7 @@ from ascend_agent.sim.entries import Entry
 from ascend_agent.sim.view import LiveView
 from tests.fakes.npus import view
 from tests.fakes.running import running, settle
-from tests.sim.views import faulty, node, out
+from tests.sim.views import faulty, node, out, with_dpus
 
 
 class Terminal(io.StringIO):
@@ -103,6 +103,16 @@ def test_the_driver_is_named_in_the_title() -> None:
     watched.bus.driver.claim("test").put(DriverState(phase=DriverPhase.UNAVAILABLE))
 
     assert "driver unavailable" in watched.text()
+
+
+def test_missing_dpu_nics_stand_beside_the_health_they_do_not_change() -> None:
+    watched = Watched()
+    watched.put(*with_dpus(enps0="down").npus)
+    assert "healthy, some DPU NICs down" in row(watched.text(), 1)
+    watched.put(*with_dpus(enps0="down", enps2="down").npus)
+    assert "healthy, all DPU NICs down" in row(watched.text(), 1)
+    watched.put(*with_dpus().npus)
+    assert "DPU" not in row(watched.text(), 1)
 
 
 def test_a_low_terminal_shows_the_newest_events() -> None:

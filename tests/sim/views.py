@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from ascend_agent.faults.dpu_mapping import discover
+from ascend_agent.faults.dpus import observe
 from ascend_agent.model.fault import FaultCode, FaultLevel
 from ascend_agent.model.health import (
     ActiveFault,
@@ -10,7 +12,9 @@ from ascend_agent.model.health import (
     NpuView,
     UnhealthyReason,
 )
-from ascend_agent.model.ids import Millis
+from ascend_agent.model.ids import Millis, PhyId
+from ascend_agent.model.nics import DpuMapping
+from tests.fakes.dpus import a5_npus, config, nics
 from tests.fakes.npus import view
 
 CODE = FaultCode(0x80E01801)
@@ -43,3 +47,12 @@ def out(phy: int, reason: UnhealthyReason) -> NpuView:
 def node(*npus: NpuView, generation: int = 1) -> NodeView:
     """Return the node of these NPUs."""
     return NodeView(generation=generation, npus=npus)
+
+
+def with_dpus(**cards: str) -> NodeView:
+    """Return a node of two NPUs, whose DPU NICs are up but for *cards*, with their states."""
+    mapping = discover(config(), nics(), a5_npus(0, 1), pci_paths={})
+    assert isinstance(mapping, DpuMapping)
+    states = observe(mapping, nics(**cards), config=config(), before=None, now=Millis(0))
+    npus = [replace(view(phy), dpu=states.health[PhyId(phy)]) for phy in (0, 1)]
+    return replace(node(*npus), dpus=states)
