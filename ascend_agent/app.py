@@ -241,7 +241,11 @@ class Agent:
                     clock=self._clock,
                 ).run,
             ),
-            TaskSpec(name="log-changes", backoff=_ENDLESS, run=LogChanges(node=bus.node).run),
+            TaskSpec(
+                name="log-changes",
+                backoff=_ENDLESS,
+                run=LogChanges(node=bus.node, rules=bus.fault_config).run,
+            ),
             TaskSpec(
                 name="feed-metrics",
                 backoff=_ENDLESS,
@@ -456,6 +460,7 @@ class Agent:
             shares_required=self._mode.needs_device_share,
             driver_grace_ms=round(self._settings.driver_grace_s * 1000),
             failed_rounds=self._settings.failed_rounds,
+            restore_awaited=True,
         )
         specs = {spec.generation: spec for spec in chips.SPECS}
         return Ledger.empty(fault_rules=BUILT_IN, rules=rules, specs=specs)

@@ -4,7 +4,9 @@ import asyncio
 import logging
 
 from ascend_agent.faults.catalog import CATALOG
-from ascend_agent.model.health import HealthState, NodeView, NpuView
+from ascend_agent.model.fault import FaultCode, FaultLevel
+from ascend_agent.model.fault_rules import FaultConfigState
+from ascend_agent.model.health import HealthState, NodeView, NpuView, UnhealthyReason
 from ascend_agent.model.ids import PhyId
 from ascend_agent.runtime.latest import Latest
 
@@ -14,8 +16,9 @@ log = logging.getLogger(__name__)
 class LogChanges:
     """Writes what an operator would want to find in a quiet log."""
 
-    def __init__(self, *, node: Latest[NodeView]) -> None:
+    def __init__(self, *, node: Latest[NodeView], rules: Latest[FaultConfigState]) -> None:
         self._node = node
+        self._rules = rules
         self._last: dict[PhyId, NpuView] = {}
 
     async def run(self) -> None:
@@ -28,23 +31,40 @@ class LogChanges:
 
     def _compare(self, old: NpuView | None, new: NpuView, generation: int) -> None:
         if old is new:
-            return  # the ledger hands on what did not change, so this is nearly always the answer
-        before = (old.state, old.reasons, _codes(old)) if old else (HealthState.HEALTHY, (), [])
-        if before == (new.state, new.reasons, _codes(new)):
+            return  # the fold hands on what did not change, so this is nearly always the answer
+        before = _shown(old) if old else (HealthState.HEALTHY, (), [], None)
+        if before == _shown(new):
             return
         facts = {
             **new.npu.names,
-            "faults": _codes(new),
+            "faults": [self._text_of(code) for code in _codes(new)],
+            "level": new.level.value if new.level else None,
+            "network": new.network.level.value if new.network.level else None,
             "reasons": [reason.value for reason in new.reasons],
             "generation": generation,
         }
         if new.state is HealthState.SEPARATED:
             log.warning("npu out of service", extra=facts)
+        elif not new.network.healthy:
+            log.warning("npu network unfit", extra=facts)
         elif new.state is HealthState.SUB_HEALTHY:
             log.warning("npu sub-healthy", extra=facts)
         else:
             log.info("npu in service", extra=facts)
 
+    def _text_of(self, code: FaultCode) -> str:
+        config = self._rules.value
+        catalog = config.rules.catalog if config else CATALOG
+        return catalog.text_of(code)
 
-def _codes(view: NpuView) -> list[str]:
-    return [CATALOG.text_of(fault.code) for fault in view.faults]
+
+_Shown = tuple[HealthState, tuple[UnhealthyReason, ...], list[FaultCode], FaultLevel | None]
+
+
+def _shown(view: NpuView) -> _Shown:
+    """Return what of an NPU is worth a line when it changes."""
+    return view.state, view.reasons, _codes(view), view.network.level
+
+
+def _codes(view: NpuView) -> list[FaultCode]:
+    return [fault.code for fault in view.faults]

@@ -10,10 +10,37 @@ from looptime import LoopTimeProxy
 from ascend_agent.bus import Bus
 from ascend_agent.faults.ledger import HealthRules
 from ascend_agent.flows.fold_health import FoldHealth, HealthSinks
-from ascend_agent.model.fault import Assertion, FaultCode, FaultEvent, Origin, Severity
+from ascend_agent.model.allocation import Allocations
+from ascend_agent.model.catalog import Catalog
+from ascend_agent.model.fault import (
+    Assertion,
+    FaultCode,
+    FaultEvent,
+    FaultLevel,
+    Origin,
+    Severity,
+)
+from ascend_agent.model.fault_rules import FaultConfigState, FaultRules
 from ascend_agent.model.health import HealthAnswer, HealthReading, NodeView, ReadingFailure
 from ascend_agent.model.ids import Millis, PhyId
+from ascend_agent.model.isolation import (
+    Isolation,
+    NpuIsolation,
+    OperatorEdit,
+    Restored,
+    Upgrade,
+    UpgradeKind,
+)
+from ascend_agent.model.notices import NoticeKind, Requery
 from ascend_agent.model.npu import DriverPhase, DriverState
+from ascend_agent.model.surroundings import (
+    DpuHealth,
+    DpuStates,
+    Hangs,
+    LinkState,
+    LinkStates,
+    SwitchListed,
+)
 from ascend_agent.runtime.clock import Clock
 from tests.fakes.npus import inventory
 from tests.fakes.running import running, settle
@@ -71,10 +98,12 @@ class _Scene:
         )
 
 
-def _scene() -> _Scene:
+def _scene(*, restore_awaited: bool = False) -> _Scene:
     bus = Bus([])
     bus.inventory.claim("test").put(inventory(2))
-    rules = HealthRules(shares_required=False, driver_grace_ms=30_000)
+    rules = HealthRules(
+        shares_required=False, driver_grace_ms=30_000, restore_awaited=restore_awaited
+    )
     flow = FoldHealth(
         bus=bus,
         sinks=HealthSinks.claim(bus, "fold-health"),
@@ -185,3 +214,167 @@ async def test_one_off_events_are_reported_and_change_nothing(
     (told,) = caplog.records
     assert told.getMessage() == "fault noticed once"
     assert (vars(told)["npu"], vars(told)["bus"]) == (0, "0000:C0:00.0")
+
+
+# --- what else comes in, and what else goes out ----------------------------------------------
+
+
+async def _well(scene: _Scene) -> None:
+    scene.read(0)
+    scene.read(1)
+    await settle()
+
+
+async def test_a_recovery_has_the_driver_asked_at_once_and_again_in_time() -> None:
+    scene = _scene()
+    asked = scene.bus.requeries.subscribe()
+    async with running(scene.flow.run):
+        await _well(scene)
+        scene.event(Assertion.OCCURRED)
+        await settle()
+        assert asked.drain() == []
+
+        scene.event(Assertion.RECOVERED)
+        await settle()
+        assert asked.drain() == [Requery(npus=frozenset({PhyId(0)}))]
+
+
+async def test_what_was_missed_has_every_npu_asked_about() -> None:
+    """D2."""
+    everybody = Requery(npus=frozenset({PhyId(0), PhyId(1)}))
+    for missed in ("faults", "readings"):
+        scene = _scene()
+        asked = scene.bus.requeries.subscribe()
+        async with running(scene.flow.run):
+            await _well(scene)
+            for _ in range(scene.bus.faults.depth + 1):
+                if missed == "faults":
+                    scene.event(Assertion.OCCURRED)
+                else:
+                    scene.read(0)
+            await settle()
+        assert asked.drain() == [everybody]
+
+
+async def test_people_are_told_what_happened() -> None:
+    scene = _scene()
+    notices = scene.bus.notices.subscribe()
+    async with running(scene.flow.run):
+        await _well(scene)
+        scene.event(Assertion.OCCURRED)
+        await settle()
+
+    assert [(it.kind, it.code, it.npu.phy) for it in notices.drain()] == [
+        (NoticeKind.OCCURRED, CODE, 0)
+    ]
+
+
+async def test_other_rules_usage_hangs_and_ports_reach_the_view() -> None:
+    scene = _scene()
+    harmless = Catalog(levels={CODE: FaultLevel.PRE_SEPARATE_NPU}, spellings={})
+    async with running(scene.flow.run):
+        await _well(scene)
+        scene.event(Assertion.OCCURRED)
+        await settle()
+        assert scene.healthy() == [False, True]
+
+        config = FaultConfigState(rules=FaultRules(catalog=harmless), version=1)
+        scene.bus.fault_config.claim("test").put(config)
+        await settle()
+        assert scene.healthy() == [True, True]
+
+        scene.bus.allocations.claim("test").put(Allocations(known=True, holders={}))
+        await settle()
+        assert scene.healthy() == [False, True]
+
+        scene.bus.hangs.claim("test").put(Hangs(since_ms={PhyId(1): Millis(1)}))
+        down = LinkStates(npus={PhyId(1): LinkState(link_down=True)})
+        scene.bus.links.claim("test").put(down)
+        await settle()
+        assert [f"{it.code:X}" for it in scene.view.npus[1].faults] == ["81078603", "200001002"]
+
+
+async def test_dpus_and_switches_reach_the_view() -> None:
+    scene = _scene()
+    states = DpuStates(
+        bus_type="ub",
+        dpus=(),
+        by_npu={},
+        health={PhyId(1): DpuHealth.SUB_HEALTHY},
+        since_ms={PhyId(1): Millis(1)},
+    )
+    listed = SwitchListed(faults=(), asked_after=0, answered_at_ms=Millis(1))
+    async with running(scene.flow.run):
+        await _well(scene)
+        scene.bus.dpus.claim("test").put(states)
+        scene.bus.switches.claim("test").publish(listed)
+        await settle()
+
+    assert scene.view.npus[1].dpu is DpuHealth.SUB_HEALTHY
+    assert scene.view.dpus == states
+    assert scene.view.switches is not None
+
+
+async def test_missed_switch_events_leave_the_switches_to_be_asked(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    scene = _scene()
+    switches = scene.bus.switches.claim("test")
+    async with running(scene.flow.run):
+        await _well(scene)
+        for _ in range(scene.bus.switches.depth + 1):
+            switches.publish(SwitchListed(faults=(), asked_after=0, answered_at_ms=Millis(1)))
+        await settle()
+
+    assert [r.getMessage() for r in caplog.records] == ["switch events missed"]
+    assert scene.view.switches is not None
+    assert not scene.view.switches.complete
+
+
+async def test_what_an_earlier_agent_remembered_is_in_the_first_list() -> None:
+    """W11: both wait when the flow wakes, and what was remembered comes first."""
+    scene = _scene(restore_awaited=True)
+    upgrade = Upgrade(
+        code=CODE,
+        level=FaultLevel.MANUALLY_SEPARATE_NPU,
+        kind=UpgradeKind.FREQUENCY,
+        at_ms=Millis(1),
+    )
+    kept = Isolation(npus={PhyId(0): NpuIsolation(upgrades=(upgrade,))})
+    async with running(scene.flow.run):
+        await _well(scene)
+        assert scene.bus.node.value is None
+        assert scene.bus.isolation.value is None
+        scene.bus.restored.claim("test").publish(Restored(isolation=kept, source="file"))
+        await settle()
+        assert scene.healthy() == [False, True]
+        assert scene.bus.isolation.value is not None
+        assert scene.bus.isolation.value.npus[PhyId(0)].upgrades == (upgrade,)
+
+        released = OperatorEdit(released=frozenset({PhyId(0)}))
+        scene.bus.operator.claim("test").publish(released)
+        await settle()
+        assert scene.healthy() == [True, True]
+        assert scene.bus.isolation.value.npus[PhyId(0)].upgrades == ()
+
+
+async def test_what_must_outlive_the_agent_is_published_when_it_changed() -> None:
+    scene = _scene()
+    async with running(scene.flow.run):
+        await _well(scene)
+        first = scene.bus.isolation.version
+        scene.event(Assertion.OCCURRED)
+        await settle()
+
+    assert scene.bus.isolation.version == first
+
+
+async def test_the_fold_goes_on_where_it_was_after_a_restart_of_the_flow() -> None:
+    scene = _scene()
+    async with running(scene.flow.run):
+        await _well(scene)
+    scene.event(Assertion.OCCURRED)
+    async with running(scene.flow.run):
+        await settle()
+
+    assert scene.healthy() == [False, True]

@@ -7,8 +7,16 @@ import pytest
 
 from ascend_agent.bus import Bus
 from ascend_agent.flows.log_changes import LogChanges
+from ascend_agent.model.catalog import Catalog
 from ascend_agent.model.fault import FaultCode, FaultLevel
-from ascend_agent.model.health import ActiveFault, HealthState, NodeView, UnhealthyReason
+from ascend_agent.model.fault_rules import FaultConfigState, FaultRules
+from ascend_agent.model.health import (
+    ActiveFault,
+    HealthState,
+    NetworkView,
+    NodeView,
+    UnhealthyReason,
+)
 from ascend_agent.model.ids import Millis
 from tests.fakes.npus import node_view, view
 from tests.fakes.running import running, settle
@@ -34,7 +42,7 @@ async def test_each_change_is_one_line_with_the_ids_people_need(
     caplog.set_level(logging.INFO)
     bus = Bus([])
     node = bus.node.claim("test")
-    async with running(LogChanges(node=bus.node).run):
+    async with running(LogChanges(node=bus.node, rules=bus.fault_config).run):
         for number, state in enumerate(
             (
                 HealthState.HEALTHY,
@@ -66,6 +74,39 @@ async def test_a_node_that_starts_well_is_not_worth_a_line(
     caplog.set_level(logging.INFO)
     bus = Bus([])
     bus.node.claim("test").put(node_view())
-    async with running(LogChanges(node=bus.node).run):
+    async with running(LogChanges(node=bus.node, rules=bus.fault_config).run):
         await settle()
     assert caplog.records == []
+
+
+async def test_a_network_that_is_unfit_is_worth_a_line_though_the_npu_stays(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    bus = Bus([])
+    node = bus.node.claim("test")
+    node.put(node_view(2))
+    unfit = NetworkView(level=FaultLevel.PRE_SEPARATE_NPU, healthy=False)
+    changed = dataclasses.replace(view(0), network=unfit)
+    async with running(LogChanges(node=bus.node, rules=bus.fault_config).run):
+        await settle()
+        node.put(NodeView(generation=2, npus=(changed, view(1))))
+        await settle()
+
+    (line,) = caplog.records
+    assert (line.levelname, line.getMessage()) == ("WARNING", "npu network unfit")
+    assert vars(line)["network"] == "PreSeparateNPU"
+
+
+async def test_codes_are_spelled_as_the_rules_in_force_spell_them(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    bus = Bus([])
+    spelled = Catalog(levels={}, spellings={_FAULT.code: "080E01801"})
+    config = FaultConfigState(rules=FaultRules(catalog=spelled), version=1)
+    bus.fault_config.claim("test").put(config)
+    bus.node.claim("test").put(_with(HealthState.SEPARATED, generation=1))
+    async with running(LogChanges(node=bus.node, rules=bus.fault_config).run):
+        await settle()
+
+    assert vars(caplog.records[0])["faults"] == ["080E01801"]
