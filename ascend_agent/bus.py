@@ -41,12 +41,13 @@ class Bus:
     """driver-worker → refresh-devices, read-health, fold-health, watch-switches, allocate,
     update-annotations, feed-metrics, probes, sim"""
     faults: Topic[FaultNotice]
-    """subscribe-faults → fold-health, read-health, refresh-devices, enable-shares, sim"""
+    """subscribe-faults → fold-health, read-health, refresh-devices, enable-shares, watch-links,
+    sim"""
     inventory: Latest[Inventory]
     """refresh-devices → subscribe-faults, read-health, read-usage, enable-shares, fold-health,
-    watch-switches, write-cdi-spec, feed-metrics, probes"""
+    watch-links, detect-hangs, watch-switches, write-cdi-spec, feed-metrics, probes"""
     readings: Topic[HealthReading]
-    """read-health → fold-health, refresh-devices, enable-shares"""
+    """read-health → fold-health, refresh-devices, enable-shares, watch-links"""
     shares: Latest[ShareStates]
     """enable-shares → fold-health"""
     fault_config: Latest[FaultConfigState]

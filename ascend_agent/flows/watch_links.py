@@ -1,8 +1,9 @@
 """Vendor's tool → which network ports of each NPU are down.
 
-Asked slowly, since each question is a program of the vendor's, and at once where an event of the
-driver's says that a port changed. An answer that can't be had leaves what was known: it says
-nothing about a port (faults D13). What a port that is down means is decided in ``faults``.
+Asked slowly, since each question is a program of the vendor's, and at once where the driver says
+that a port changed: by an event, or where it gives none by what it lists. An answer that can't be
+had leaves what was known: it says nothing about a port (faults D13). What a port that is down means
+is decided in ``faults``.
 """
 
 import asyncio
@@ -18,7 +19,8 @@ from ascend_agent.flows.npu_tasks import NpuTasks
 from ascend_agent.flows.troubles import Troubles
 from ascend_agent.interfaces import LinkReader
 from ascend_agent.model.chip import ChipSpec, Ports
-from ascend_agent.model.fault import FaultNotice, Resync
+from ascend_agent.model.fault import Assertion, FaultCode, FaultEvent, FaultNotice, Resync
+from ascend_agent.model.health import HealthAnswer, HealthReading
 from ascend_agent.model.ids import PhyId
 from ascend_agent.model.npu import Npu
 from ascend_agent.model.surroundings import LinkState, LinkStates
@@ -95,13 +97,16 @@ class WatchLinks:
         self._inventory = bus.inventory
         self._faults = bus.faults
         self._states = states
+        self._readings = bus.readings
         self._known: dict[PhyId, LinkState] = {}
+        self._told: dict[PhyId, frozenset[FaultCode]] = {}
         self._troubles = Troubles()
 
     async def run(self) -> None:
-        """Follow inventory and events for ever."""
+        """Follow inventory, events and readings for ever."""
         wakeup = Wakeup()
         events = self._faults.subscribe(wakeup)
+        readings = self._readings.subscribe(wakeup)
         self._inventory.attach(wakeup)
         seen = 0
         try:
@@ -115,9 +120,11 @@ class WatchLinks:
                             reader.look_now()
                         self._forget_all_but({npu.phy for npu in inventory.npus})
                     self._hear(events, readers)
+                    self._compare(readings, readers)
                     await wakeup.wait()
         finally:
             events.close()
+            readings.close()
             self._inventory.detach(wakeup)
 
     async def read(self, npu: Npu, ports: Ports) -> None:
@@ -152,11 +159,37 @@ class WatchLinks:
                     if notice.npu in {None, each.npu.phy}:
                         each.look_in_turn()
             elif notice.code in _TELL_OF_PORTS and (reader := readers.get(notice.npu)):
+                self._note(notice)
                 reader.look_now()
+
+    def _note(self, event: FaultEvent) -> None:
+        told = self._told.get(event.npu, frozenset())
+        if event.assertion is Assertion.OCCURRED:
+            self._told[event.npu] = told | {event.code}
+        elif event.assertion is Assertion.RECOVERED:
+            self._told[event.npu] = told - {event.code}
+
+    def _compare(
+        self, readings: TopicReader[HealthReading], readers: NpuTasks[_PortReader]
+    ) -> None:
+        """Ask about the NPUs of which the driver lists something else than its events told."""
+        try:
+            found = readings.drain()
+        except LaggedError:
+            return  # the next ones will show the same
+        for reading in found:
+            answer = reading.outcome
+            if isinstance(answer, HealthAnswer) and answer.codes is not None:
+                listed = answer.codes & _TELL_OF_PORTS
+                if listed != self._told.get(reading.npu, frozenset()):
+                    self._told[reading.npu] = listed
+                    if reader := readers.get(reading.npu):
+                        reader.look_now()
 
     def _forget_all_but(self, phys: set[PhyId]) -> None:
         """Forget NPUs that left the inventory; one that the driver lost keeps what was known."""
         self._troubles.keep(phys)
+        self._told = {phy: codes for phy, codes in self._told.items() if phy in phys}
         if self._known.keys() - phys:
             self._known = {phy: state for phy, state in self._known.items() if phy in phys}
             self._publish()

@@ -13,6 +13,7 @@ from ascend_agent.faults.ports import BONDED_PORT_DOWN, LINK_DOWN, UB_PORT_DOWN
 from ascend_agent.flows.watch_links import WatchLinks
 from ascend_agent.model.chip import Ports
 from ascend_agent.model.fault import Assertion, FaultCode, FaultEvent, Origin, Resync
+from ascend_agent.model.health import HealthAnswer, HealthReading
 from ascend_agent.model.ids import Millis, PhyId
 from ascend_agent.model.npu import Inventory, Npu
 from ascend_agent.model.surroundings import LinkState
@@ -72,6 +73,17 @@ def _event(
         driver_time=None,
         origin=Origin.CALLBACK,
         sequence=1,
+    )
+
+
+def _reading(phy: int, *codes: int, known: bool = True) -> HealthReading:
+    """Return a reading that lists *codes*, or whose query for codes failed."""
+    listed = frozenset(map(FaultCode, codes)) if known else None
+    return HealthReading(
+        npu=PhyId(phy),
+        asked_after=0,
+        answered_at_ms=Millis(0),
+        outcome=HealthAnswer(health=0, lost=False, codes=listed),
     )
 
 
@@ -188,6 +200,60 @@ async def test_lost_events_ask_about_all_in_turn() -> None:
             await asyncio.sleep(0.01)
         await asyncio.sleep(20)
         assert tool.times(1) == [7, 107, 127, 147, 167]
+
+
+async def test_a_port_that_the_driver_lists_without_an_event_is_asked_about_at_once() -> None:
+    """Not every driver calls back, and events get lost: what it lists is read every few seconds."""
+    bus, tool = Bus([]), _Tool()
+    bus.inventory.claim("test").put(inventory(2))
+    readings = bus.readings.claim("test")
+    async with running(_flow(bus, tool).run):
+        await asyncio.sleep(100)
+        for codes in ({0x80E18005}, {0x80E18005, LINK_DOWN}, {LINK_DOWN}, {LINK_DOWN}, set()):
+            readings.publish(_reading(1, *codes))
+            await asyncio.sleep(20)
+        readings.publish(_reading(1, LINK_DOWN, known=False))
+        readings.publish(_reading(7, LINK_DOWN))
+        await asyncio.sleep(20)
+
+    assert tool.times(1) == [7, 120, 125, 180, 185]
+    assert tool.times(0) == [2]
+
+
+async def test_a_reading_that_says_what_an_event_said_asks_nothing_more() -> None:
+    bus, tool = Bus([]), _Tool()
+    bus.inventory.claim("test").put(inventory(1))
+    faults, readings = bus.faults.claim("test"), bus.readings.claim("test")
+    async with running(_flow(bus, tool).run):
+        await asyncio.sleep(100)
+        faults.publish(_event(0))
+        readings.publish(_reading(0, LINK_DOWN))
+        await asyncio.sleep(20)
+        faults.publish(_event(0, assertion=Assertion.RECOVERED))
+        await asyncio.sleep(20)
+        readings.publish(_reading(0))
+        await asyncio.sleep(20)
+        faults.publish(_event(0, assertion=Assertion.ONE_OFF))
+        await asyncio.sleep(20)
+        readings.publish(_reading(0))
+        await asyncio.sleep(20)
+
+    assert tool.times(0) == [2, 100, 105, 120, 125, 160, 165]
+
+
+async def test_readings_that_were_missed_are_made_good_by_the_next() -> None:
+    bus, tool = Bus([]), _Tool()
+    bus.inventory.claim("test").put(inventory(1))
+    readings = bus.readings.claim("test")
+    async with running(_flow(bus, tool).run):
+        await asyncio.sleep(100)
+        for _ in range(5000):
+            readings.publish(_reading(0, LINK_DOWN))
+        await asyncio.sleep(20)
+        assert tool.times(0) == [2]
+        readings.publish(_reading(0, LINK_DOWN))
+        await asyncio.sleep(20)
+        assert tool.times(0) == [2, 120, 125]
 
 
 async def test_a_failure_leaves_what_was_known_and_is_said_once(
