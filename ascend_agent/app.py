@@ -26,6 +26,7 @@ from ascend_agent.driver.news import DriverEvents
 from ascend_agent.driver.process import DriverWorker
 from ascend_agent.driver.share import DriverShares
 from ascend_agent.driver.switches import DriverSwitches
+from ascend_agent.driver.trusted import check_program
 from ascend_agent.driver.usage import DriverUsage
 from ascend_agent.errors import WiringError
 from ascend_agent.faults.catalog import BUILT_IN
@@ -33,6 +34,7 @@ from ascend_agent.faults.fault_config import FILES
 from ascend_agent.faults.ledger import HealthRules, Ledger
 from ascend_agent.flows.allocate import Allocate
 from ascend_agent.flows.connect_cluster import ConnectCluster
+from ascend_agent.flows.detect_hangs import DetectHangs, HangProbes
 from ascend_agent.flows.enable_shares import EnableShares
 from ascend_agent.flows.feed_metrics import FeedMetrics
 from ascend_agent.flows.fold_health import FoldHealth, HealthSinks
@@ -44,6 +46,7 @@ from ascend_agent.flows.hold_instance import HoldInstance
 from ascend_agent.flows.keep_isolation import KeepIsolation
 from ascend_agent.flows.log_changes import LogChanges
 from ascend_agent.flows.offers import ResourceOffers
+from ascend_agent.flows.poll_dpus import PollDpus
 from ascend_agent.flows.post_events import PostEvents
 from ascend_agent.flows.read_health import ReadHealth, ReadPeriods
 from ascend_agent.flows.read_usage import ReadUsage
@@ -53,6 +56,7 @@ from ascend_agent.flows.serve_http import ServeHttp
 from ascend_agent.flows.serve_resource import ServeResource
 from ascend_agent.flows.subscribe_faults import SubscribeFaults
 from ascend_agent.flows.update_annotations import UpdateAnnotations
+from ascend_agent.flows.watch_links import WatchLinks
 from ascend_agent.flows.watch_sockets import WatchSockets
 from ascend_agent.flows.watch_switches import WatchSwitches
 from ascend_agent.flows.write_cdi_spec import WriteCdiSpec
@@ -60,19 +64,28 @@ from ascend_agent.host.cdi import CdiFile
 from ascend_agent.host.fault_files import FaultDirectory
 from ascend_agent.host.files import LocalHostFiles
 from ascend_agent.host.fsevents import PluginDirectoryWatcher
+from ascend_agent.host.hccn import HccnPorts
 from ascend_agent.host.layouts import KUBELET_DIRS, locate
 from ascend_agent.host.lock import FileInstanceLock
+from ascend_agent.host.nics import SysfsNics
 from ascend_agent.host.numa import SysfsNuma
+from ascend_agent.host.process_clock import ProcClock
 from ascend_agent.host.processes import ProcOwners, StatedOwners
+from ascend_agent.host.small_file import LocalFile
 from ascend_agent.host.state_file import IsolationFile
+from ascend_agent.host.stated_nics import STATED_CONFIG, StatedChange, StatedFile, StatedNics
+from ascend_agent.host.stated_ports import PortChange, StatedPorts, StillProcesses
+from ascend_agent.host.tool import Tool
 from ascend_agent.injection import find_injections
 from ascend_agent.injection.logical import WithLogicalIds
 from ascend_agent.interfaces import (
     HostFiles,
     Injection,
+    NicWatcher,
     NumaReader,
     SchedulerDialect,
     SlicingMode,
+    SmallFile,
 )
 from ascend_agent.kubelet.endpoint import KubeletEndpoint
 from ascend_agent.kubelet.podresources import KubeletPodResources
@@ -80,10 +93,11 @@ from ascend_agent.model.chip import ChipSpec
 from ascend_agent.model.cluster import ConfigMapKey
 from ascend_agent.model.ids import NodeName
 from ascend_agent.model.npu import Npu
+from ascend_agent.model.surroundings import LinkState
 from ascend_agent.runtime.backoff import Backoff
 from ascend_agent.runtime.clock import Clock
 from ascend_agent.runtime.supervisor import Supervisor, TaskSpec
-from ascend_agent.settings import DriverKind, InjectionWay, Settings
+from ascend_agent.settings import DriverKind, InjectionWay, LinkStep, Settings
 from ascend_agent.slicing import find_modes
 from ascend_agent.telemetry.http import HttpServer
 from ascend_agent.telemetry.metrics import Metrics
@@ -100,6 +114,8 @@ _SPECS = {spec.generation: spec for spec in chips.SPECS}
 _NS_PER_S = 1_000_000_000
 _NO_RUNTIME = "ascend-docker-runtime sets ASCEND_DOCKER_RUNTIME=True in what it starts; not here"
 _USAGE_EVERY_S = 30.0
+_DPU_CONFIG_BYTES = 64 * 1024
+_TOOL_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 _SWITCH_INTERVAL_S = 0.0005
 _PATIENT_RESCAN_S = 30.0
 
@@ -140,13 +156,14 @@ class Agent:
             files=host or LocalHostFiles(root=settings.host_root),
             numa=numa or SysfsNuma(),
         )
+        self._library_path = worker_environment.get("LD_LIBRARY_PATH", "")
         resources = [self._dialect.resource_of(word) for word in self._dialect.words]
         self.bus = Bus(resources)
         self._reregister = self.bus.reregister.claim("app")
         self._worker = DriverWorker(
             driver=settings.driver.value,
             config=settings.worker_config(
-                library_path=worker_environment.get("LD_LIBRARY_PATH", ""),
+                library_path=self._library_path,
                 # On the default loop this is CLOCK_MONOTONIC, which the worker counts from as well.
                 started_ns=round(asyncio.get_running_loop().time() * _NS_PER_S),
             ),
@@ -207,6 +224,7 @@ class Agent:
                 name="follow-fault-config", backoff=_ENDLESS, run=self._fault_config_flow().run
             ),
             *self._device_tasks(),
+            *self._dpu_tasks(),
             TaskSpec(
                 name="hold-instance",
                 backoff=_ENDLESS,
@@ -227,6 +245,7 @@ class Agent:
                     own=[f"{word}.sock" for word in self._dialect.words],
                 ).run,
             ),
+            *self._port_tasks(),
             *self._serving_tasks(offers),
             *self._cluster_tasks(),
             TaskSpec(
@@ -360,6 +379,32 @@ class Agent:
             )
         return tasks
 
+    def _dpu_tasks(self) -> list[TaskSpec]:
+        settings, node = self._settings, self._settings.simulated
+        if settings.driver is DriverKind.SIMULATED:
+            changes = [
+                StatedChange(at_s=step.at_s, name=step.dpu, operstate=step.operstate)
+                for step in node.dpu_steps
+            ]
+            nics: NicWatcher = StatedNics(cards=node.dpus, changes=changes)
+            file: SmallFile = StatedFile(STATED_CONFIG)
+        elif settings.dpu_config is not None:
+            # Where the host's file system is mounted, its /sys shows the host's interfaces.
+            nics = SysfsNics(root=settings.host_root / "sys")
+            file = LocalFile(settings.dpu_config, limit=_DPU_CONFIG_BYTES)
+        else:
+            return []
+        flow = PollDpus(
+            file=file,
+            name=str(settings.dpu_config or "simulated node"),
+            nics=nics,
+            inventory=self.bus.inventory,
+            dpus=self.bus.dpus.claim("poll-dpus"),
+            spec_of=_spec_of,
+            clock=self._clock,
+        )
+        return [TaskSpec(name="poll-dpus", backoff=_ENDLESS, run=flow.run)]
+
     def _serving_tasks(self, offers: Sequence[ResourceOffers]) -> list[TaskSpec]:
         bus, settings = self.bus, self._settings
         sent = bus.sent.claim("kubelet-endpoints")
@@ -393,6 +438,42 @@ class Agent:
             )
             tasks.append(TaskSpec(name=f"serve-resource {offer.word}", run=flow.run))
         return tasks
+
+    def _port_tasks(self) -> list[TaskSpec]:
+        """Return what looks at network ports, and for silence, to which their traffic belongs."""
+        bus, settings = self.bus, self._settings
+        simulated = settings.driver is DriverKind.SIMULATED
+        ports = self._stated_ports() if simulated else HccnPorts(self._hccn_tool())
+        links = WatchLinks(
+            links=ports, specs=_SPECS, bus=bus, states=bus.links.claim("watch-links")
+        )
+        tasks = [TaskSpec(name="watch-links", backoff=_ENDLESS, run=links.run)]
+        if settings.hang_detection:
+            hangs = DetectHangs(
+                probes=HangProbes(
+                    usage=DriverUsage(self._worker),
+                    processes=StillProcesses() if simulated else ProcClock(),
+                    traffic=ports,
+                    config=LocalFile(settings.hang_config) if settings.hang_config else None,
+                ),
+                specs=_SPECS,
+                inventory=bus.inventory,
+                hangs=bus.hangs.claim("detect-hangs"),
+                clock=self._clock,
+            )
+            tasks.append(TaskSpec(name="detect-hangs", backoff=_ENDLESS, run=hangs.run))
+        return tasks
+
+    def _stated_ports(self) -> StatedPorts:
+        return StatedPorts([_port_change(step) for step in self._settings.simulated.link_steps])
+
+    def _hccn_tool(self) -> Tool:
+        settings = self._settings
+        return Tool(
+            path=settings.hccn_tool,
+            check=partial(check_program, allow_unsafe=settings.allow_unsafe_library),
+            environment={"PATH": _TOOL_PATH, "LD_LIBRARY_PATH": self._library_path},
+        )
 
     def _held_npus(self) -> HeldNpus:
         simulated = self._settings.driver is DriverKind.SIMULATED
@@ -515,6 +596,12 @@ def _config_map(settings: Settings) -> ConfigMapKey | None:
         return None
     namespace, _, name = settings.fault_config_map.partition("/")
     return ConfigMapKey(namespace=namespace, name=name)
+
+
+def _port_change(step: LinkStep) -> PortChange:
+    link_down = None if step.link is None else step.link == "down"
+    state = LinkState(link_down=link_down, bonding_down=step.bonded_down, ub_down=step.ub_down)
+    return PortChange(at_s=step.at_s, npu=step.npu, state=state)
 
 
 def _spec_of(npu: Npu) -> ChipSpec:
