@@ -29,10 +29,18 @@ microk8s: {kubeletDir: /var/snap/microk8s/common/var/lib/kubelet, devicePluginDi
 {{- if eq .Values.settings.driver "dcmi" }}true{{ end -}}
 {{- end -}}
 
-{{/* Whether the agent itself looks at the host's files: not where the container runtime does it. */}}
+{{/* Whether the DPU NICs of the host are watched: "true" or "". */}}
+{{- define "ascend-agent.watchesDpus" -}}
+{{- if and .Values.settings.dpuConfig (include "ascend-agent.hardware" .) }}true{{ end -}}
+{{- end -}}
+
+{{/*
+Whether the agent itself looks at the host's files: not where the container runtime does it. The
+pod's own /sys shows the pod's interfaces; below the host's root it is that of the host.
+*/}}
 {{- define "ascend-agent.looksAtHost" -}}
 {{- $byRuntime := or (eq .Values.settings.inject "runtime") (and (eq .Values.settings.inject "auto") .Values.settings.dockerRuntime) -}}
-{{- if not $byRuntime }}true{{ end -}}
+{{- if or (not $byRuntime) (include "ascend-agent.watchesDpus" .) }}true{{ end -}}
 {{- end -}}
 
 {{- define "ascend-agent.privileged" -}}
