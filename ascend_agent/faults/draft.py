@@ -19,6 +19,7 @@ ORPHAN_MS: Final = 600_000
 """So long after its recovery, an upgrade ends whose rule is not there: it may yet be read."""
 
 _NOTHING: Final = CodeHistory()
+_AUTOFILL: Final = (None, UpgradeKind.AUTOFILL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,12 +33,17 @@ class RuleNotice:
 
 @dataclass(slots=True, kw_only=True)
 class Draft:
-    """What is remembered of one NPU, in the making. ``notices`` are in the order of their time."""
+    """What is remembered of one NPU, in the making.
+
+    ``dues`` has when time changes what is remembered of a code, None being the isolation without
+    a reason. It is kept by ``settle``, which follows each change of a code.
+    """
 
     rules: FaultRules
     upgrades: dict[Key, Upgrade]
     codes: dict[FaultCode, CodeHistory]
     machines: dict[FaultCode, duration.Machine]
+    dues: dict[FaultCode | None, Millis]
     notices: list[RuleNotice]
 
     def duration_rule(self, code: FaultCode) -> DurationRule | None:
@@ -62,6 +68,7 @@ class Draft:
             self.machines[code] = duration.raised(self.machines.get(code, duration.IDLE), at)
         else:
             self._count(code, at, now=at)
+        self.settle(code)
 
     def clear_code(self, code: FaultCode, at: Millis) -> None:
         """Take in that *code* is gone since *at*; that of one that was not there is no news."""
@@ -74,7 +81,7 @@ class Draft:
             # With a duration rule too: what was counted before the code had one must end as well.
             record = frequency.calmed(record, at)
         self.codes[code] = replace(record, stands_since_ms=None)
-        self.tidy(code)
+        self.settle(code)
 
     def note_once(self, code: FaultCode, at: Millis) -> None:
         """Take in a one-off notice: an occurrence that is over at once, of no duration (D35)."""
@@ -82,49 +89,52 @@ class Draft:
             return
         stands = self.codes.get(code, _NOTHING).stands_since_ms is not None
         self._count(code, at, now=at)
-        if not stands:
+        if stands:
+            self.settle(code)
+        else:
             self.clear_code(code, at)
 
     def forget_occurrences(self, code: FaultCode) -> None:
         """Begin anew to count *code*."""
         if record := self.codes.get(code):
             self.codes[code] = replace(record, occurrences=())
-            self.tidy(code)
+        self.settle(code)
 
     # --- what time does ---------------------------------------------------------------------
 
-    def due_at(self, code: FaultCode) -> Millis | None:
-        """Return when time changes what is remembered of *code*, None if it does not."""
-        dues = (self._turn_at(code), self._forgive_at(code))
-        return min((at for at in dues if at is not None), default=None)
-
-    def advance(self, code: FaultCode, now: Millis) -> None:
-        """Do what is due for *code* until *now*, each thing at its own moment.
+    def advance(self, now: Millis) -> None:
+        """Do what is due until *now*, each thing as of its own moment.
 
         At the same moment an occurrence comes before a release, which it prevents.
         """
-        while (due_at := self.due_at(code)) is not None and due_at <= now:
-            if due_at == self._turn_at(code):
-                self._turn(code, due_at)
-            else:
-                self.lift((code, UpgradeKind.FREQUENCY), due_at)
-        if (rule := self.rules.frequency.get(code)) and (record := self.codes.get(code)):
-            self.codes[code] = frequency.within(record, rule, now)
-        self.tidy(code)
+        for code in [code for code, due_at in self.dues.items() if due_at <= now]:
+            while (due_at := self.dues.get(code)) is not None and due_at <= now:
+                if code is None:
+                    self.lift(_AUTOFILL, due_at)
+                elif due_at == self._turn_at(code):
+                    self._turn(code, due_at)
+                else:
+                    self.lift((code, UpgradeKind.FREQUENCY), due_at)
+                self.settle(code)
 
-    def wake_at(self) -> Millis | None:
-        """Return when time changes anything, None if it does not."""
-        dues = [self.due_at(code) for code in self.codes.keys() | self.machines.keys()]
-        dues.append(self.autofill_due_at())
-        return min((at for at in dues if at is not None), default=None)
+    def settle(self, code: FaultCode | None) -> None:
+        """Forget *code* if nothing follows from it any more, else note when time changes it."""
+        if code is None:
+            dues = [self._autofill_due_at()]
+        else:
+            self._tidy(code)
+            dues = [self._turn_at(code), self._forgive_at(code)]
+        due_at = min((at for at in dues if at is not None), default=None)
+        if due_at is not None:
+            self.dues[code] = due_at
+        else:
+            self.dues.pop(code, None)
 
-    def autofill_due_at(self) -> Millis | None:
-        """Return when an isolation without a reason ends, None if there is none that does."""
-        upgrade = self.upgrades.get((None, UpgradeKind.AUTOFILL))
-        window = autofill_release_ms(self.rules) if upgrade else None
-        if upgrade is None or window is None:
-            return None
-        return Millis(upgrade.at_ms + window + 1)
+    def settle_all(self) -> None:
+        """Settle everything, after what may have changed any of it."""
+        for code in self.codes.keys() | self.machines.keys() | self.dues.keys():
+            self.settle(code)
+        self.settle(None)
 
     # --- upgrades ---------------------------------------------------------------------------
 
@@ -188,13 +198,20 @@ class Draft:
             return frequency.forgiven_at(record, rule.release_ms)
         return frequency.forgiven_at(record, None if upgrade.level is MANUAL else ORPHAN_MS)
 
+    def _autofill_due_at(self) -> Millis | None:
+        upgrade = self.upgrades.get(_AUTOFILL)
+        window = autofill_release_ms(self.rules) if upgrade else None
+        if upgrade is None or window is None:
+            return None
+        return Millis(upgrade.at_ms + window + 1)
+
     def _put(self, code: FaultCode, level: FaultLevel, kind: UpgradeKind, at: Millis) -> None:
         new = Upgrade(code=code, level=level, kind=kind, at_ms=at)
         if key(new) not in self.upgrades:
             self.notices.append(RuleNotice(kind=NoticeKind.UPGRADED, upgrade=new, at_ms=at))
         self.upgrades[key(new)] = new
 
-    def tidy(self, code: FaultCode) -> None:
+    def _tidy(self, code: FaultCode) -> None:
         """Forget *code* if nothing follows any more from what is remembered of it."""
         record = self.codes.get(code)
         if record is None or record.occurrences or record.stands_since_ms is not None:

@@ -23,9 +23,7 @@ from ascend_agent.faults.upgrades import Contribution, contribution, key, lifted
 from ascend_agent.model.fault import Assertion, FaultCode, Plane
 from ascend_agent.model.fault_rules import FaultRules
 from ascend_agent.model.ids import DieId, Millis, PhyId
-from ascend_agent.model.isolation import Isolation, NpuIsolation, Upgrade, UpgradeKind
-
-_AUTOFILL: Final = (None, UpgradeKind.AUTOFILL)
+from ascend_agent.model.isolation import Isolation, NpuIsolation, Upgrade
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,13 +32,15 @@ class History:
 
     ``kept`` is what outlives a restart, the same object while that is unchanged. ``machines`` has
     the codes whose duration is being watched. ``confirmed`` is False from a restore until the
-    driver was read: nobody knows what went on meanwhile, so no limit ends. ``wake_at`` is when
-    ``advance`` has something to do, None if time alone changes nothing.
+    driver was read: nobody knows what went on meanwhile, so no limit ends. ``dues`` has when time
+    changes something, by code. ``wake_at`` is the first of them, at which ``advance`` has something
+    to do, None if time alone changes nothing.
     """
 
     kept: NpuIsolation = field(default_factory=NpuIsolation)
     machines: Mapping[FaultCode, Machine] = field(default_factory=dict)
     confirmed: bool = True
+    dues: Mapping[FaultCode | None, Millis] = field(default_factory=dict)
     wake_at: Millis | None = None
 
     @property
@@ -74,7 +74,7 @@ def hear(
         return Moved(history=history)
     draft = begin(history, rules)
     if history.wake_at is not None and history.wake_at <= at:
-        _advance(draft, at)
+        draft.advance(at)
     match assertion:
         case Assertion.OCCURRED:
             draft.raise_code(code, at)
@@ -92,7 +92,7 @@ def advance(history: History, rules: FaultRules, now: Millis) -> Moved:
     if history.wake_at is None or now < history.wake_at:
         return Moved(history=history)
     draft = begin(history, rules)
-    _advance(draft, now)
+    draft.advance(now)
     return finish(draft, history, confirmed=True)
 
 
@@ -110,7 +110,7 @@ def confirm(
     for code, record in history.kept.codes.items():
         if record.stands_since_ms is not None and code not in standing:
             draft.clear_code(code, now)
-    _advance(draft, now)
+    draft.advance(now)
     return finish(draft, history, confirmed=True)
 
 
@@ -120,7 +120,9 @@ def release(history: History, rules: FaultRules, now: Millis) -> Moved:
     draft = begin(history, rules)
     for upgrade in lifted:
         draft.lift(key(upgrade), now)
-        if upgrade.code is not None:
+        if upgrade.code is None:
+            draft.settle(None)
+        else:
             draft.forget_occurrences(upgrade.code)
     return finish(draft, history, confirmed=history.confirmed)
 
@@ -170,30 +172,23 @@ def begin(history: History, rules: FaultRules) -> Draft:
         upgrades={key(upgrade): upgrade for upgrade in history.upgrades},
         codes=dict(history.kept.codes),
         machines=dict(history.machines),
+        dues=dict(history.dues),
         notices=[],
     )
 
 
 def finish(draft: Draft, before: History, *, confirmed: bool) -> Moved:
     """Return the history that *draft* became, with the objects of *before* where equal."""
-    kept = NpuIsolation(
-        upgrades=ordered(draft.upgrades.values()), codes=draft.codes, die=before.kept.die
-    )
-    if kept == before.kept:
-        kept = before.kept
+    kept = before.kept
+    upgrades = tuple(draft.upgrades.values())
+    if upgrades != kept.upgrades or draft.codes != kept.codes:
+        kept = NpuIsolation(upgrades=ordered(upgrades), codes=draft.codes, die=kept.die)
     history = History(
         kept=kept,
         machines=draft.machines,
         confirmed=confirmed,
-        wake_at=draft.wake_at() if confirmed else None,
+        dues=draft.dues,
+        wake_at=min(draft.dues.values(), default=None) if confirmed else None,
     )
     notices = tuple(sorted(draft.notices, key=lambda notice: notice.at_ms))
     return Moved(history=before if history == before else history, notices=notices)
-
-
-def _advance(draft: Draft, now: Millis) -> None:
-    for code in draft.codes.keys() | draft.machines.keys():
-        draft.advance(code, now)
-    due_at = draft.autofill_due_at()
-    if due_at is not None and due_at <= now:
-        draft.lift(_AUTOFILL, due_at)

@@ -10,7 +10,7 @@ from typing import Final
 from ascend_agent.faults.draft import Draft
 from ascend_agent.faults.duration import Machine
 from ascend_agent.faults.history import History, begin, finish
-from ascend_agent.faults.upgrades import key, lifted_by_people
+from ascend_agent.faults.upgrades import MANUAL, key, lifted_by_people
 from ascend_agent.model.fault import FaultCode
 from ascend_agent.model.fault_rules import FaultRules
 from ascend_agent.model.ids import Millis
@@ -39,6 +39,7 @@ def restore(history: History, rules: FaultRules, *, kept: NpuIsolation, now: Mil
         known = separated and upgrade.kind is UpgradeKind.AUTOFILL
         if key(upgrade) not in draft.upgrades and not known:
             _take_upgrade(draft, replace(upgrade, at_ms=min(upgrade.at_ms, now)))
+    draft.settle_all()
     place = replace(history, kept=replace(history.kept, die=history.kept.die or kept.die))
     moved = finish(draft, place, confirmed=False)
     unchanged = moved.history.kept == history.kept
@@ -46,8 +47,10 @@ def restore(history: History, rules: FaultRules, *, kept: NpuIsolation, now: Mil
 
 
 def _take_upgrade(draft: Draft, upgrade: Upgrade) -> None:
-    draft.upgrades[key(upgrade)] = upgrade
     code = upgrade.code
+    if code is None:
+        upgrade = replace(upgrade, level=MANUAL)  # whatever it says: people separated the NPU
+    draft.upgrades[key(upgrade)] = upgrade
     if code is None:
         return
     record = draft.codes.get(code, CodeHistory())

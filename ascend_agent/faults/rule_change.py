@@ -38,6 +38,7 @@ def follow_rules(
         if code not in draft.codes and (code in rules.frequency or code in rules.duration):
             draft.codes[code] = CodeHistory(stands_since_ms=since)
             _watch(draft, code)
+    draft.settle_all()
     moved = finish(draft, history, confirmed=history.confirmed)
     after = advance(moved.history, rules, now)
     return Moved(history=after.history, notices=moved.notices + after.notices)

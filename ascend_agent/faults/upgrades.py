@@ -55,9 +55,8 @@ def lifted_by_people(upgrade: Upgrade) -> bool:
 def contribution(upgrade: Upgrade, plane_of: Callable[[FaultCode], Plane]) -> Contribution:
     """Return what *upgrade* adds; without a code it concerns the chip (faults D37)."""
     code = upgrade.code
-    level = MANUAL if upgrade.kind is UpgradeKind.AUTOFILL else upgrade.level
     plane = Plane.CHIP if code is None else plane_of(code)
-    return Contribution(plane=plane, level=level, code=code)
+    return Contribution(plane=plane, level=upgrade.level, code=code)
 
 
 def level_by_plane(contributions: Iterable[Contribution]) -> Mapping[Plane, FaultLevel]:
