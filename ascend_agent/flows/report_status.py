@@ -107,6 +107,7 @@ class StatusReport:
                     for chip in (inventory.unknown if inventory else ())
                 ],
             },
+            "fault_rules": self._fault_rules(),
             "resources": self._resources(),
             "instance": self._instance(),
             "api": self._api(),
@@ -172,6 +173,17 @@ class StatusReport:
             "callbacks": state.callbacks,
             "starts": state.starts,
             "parked_lanes": list(state.parked_lanes),
+        }
+
+    def _fault_rules(self) -> JsonObject | None:
+        """Return where the rules in force are from, and what else was offered in vain."""
+        state = self._bus.fault_config.value
+        if state is None:
+            return None
+        return {
+            "source": state.rules.source,
+            "version": state.version,
+            "refused": list(state.refused),
         }
 
     def _resources(self) -> list[JsonObject]:

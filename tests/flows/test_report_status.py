@@ -3,9 +3,11 @@
 import json
 
 from ascend_agent.bus import Bus
+from ascend_agent.faults.catalog import BUILT_IN
 from ascend_agent.flows.report_status import StatusReport
 from ascend_agent.model.allocation import Allocations, Holder
 from ascend_agent.model.cluster import ApiPhase, ApiState
+from ascend_agent.model.fault_rules import FaultConfigState
 from ascend_agent.model.ids import Millis, PhyId, ResourceName
 from ascend_agent.model.kubelet import (
     InstancePhase,
@@ -184,6 +186,21 @@ def test_the_api_server_is_told_and_is_no_matter_of_readiness() -> None:
         "API server: forbidden https://10.0.0.1:443 list pods: &lt;grant it&gt;<"
         in _report(bus).index()
     )
+
+
+def test_the_fault_rules_are_told_with_what_was_offered_in_vain() -> None:
+    """Which file is in force can't be seen from the files alone: a bad one counts for nothing."""
+    bus = Bus([RESOURCE])
+    assert _report(bus).status()["fault_rules"] is None
+
+    refused = ("faultCode.json of ConfigMap a/b: names no code",)
+    bus.fault_config.claim("t").put(FaultConfigState(rules=BUILT_IN, version=2, refused=refused))
+
+    assert _report(bus).status()["fault_rules"] == {
+        "source": "built-in",
+        "version": 2,
+        "refused": list(refused),
+    }
 
 
 def test_metrics_are_passed_through() -> None:
