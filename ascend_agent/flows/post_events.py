@@ -56,6 +56,7 @@ class PostEvents:
             channel.attach(self._wakeup)
         self._notices = bus.notices.subscribe(self._wakeup)
         self._book = records.EventBook()
+        self._live = False
         self._refused: tuple[str, ...] = ()
         self._failures = 0
         self._refusals = 0
@@ -95,6 +96,7 @@ class PostEvents:
             await asyncio.sleep(0)  # the kubelet's streams first: people can wait
             self._book = records.noted(self._book, notices[start : start + _AT_ONCE])
         self._take_config()
+        self._take_heart()
         self._lose(lost, why=_TOO_MUCH)
 
     def _take_config(self) -> None:
@@ -105,6 +107,17 @@ class PostEvents:
                 refused=state.refused, source=state.rules.source, at_ms=self._clock.now()
             )
             self._book = records.noted(self._book, [notice])
+
+    def _take_heart(self) -> None:
+        """Try again at once when the API server is back, which the watch of the Node hears first.
+
+        Watches come back at moments of their own on each node, so not all nodes post at once.
+        """
+        node = self._bus.own_node.value
+        live = node is not None and node.live
+        if live and not self._live:
+            self._rests_until = Millis(0)
+        self._live = live
 
     def _lose(self, further: int, *, why: str) -> None:
         """Count what was lost, and say it once for each cause."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.scene import AgentProcess, Node, node, running_agent
+from tests.agent.scene import AgentProcess, Node, node, npu, running_agent
 from tests.chart.account import ChartAccount, chart_account
 from tests.cluster.account import make_node
 from tests.cluster.api import Api, Json, node_path
@@ -23,6 +23,9 @@ pytestmark = pytest.mark.cluster
 FOUR = "preset 910B3 4"
 READS = {(verb, of, "", "") for verb in ("list", "watch") for of in ("nodes", "pods")}
 CHIP = "node.kubernetes.io/npu.chip.name"
+LASTING = 0x80818C00
+"""A code that takes an NPU out of service, and that no rule about how often or how long names."""
+
 _QUIET_S = 10
 """Long enough for what would repeat itself; a steady state has no event to wait for."""
 
@@ -53,6 +56,34 @@ async def in_pod(
         yield agent
 
 
+async def described(api: Api, name: str) -> list[Json]:
+    """Return the Events that ``kubectl describe node`` shows."""
+    selector = f"involvedObject.kind=Node,involvedObject.name={name}"
+    found = await api.list("/api/v1/events", fieldSelector=selector)
+    return sorted(found, key=lambda event: str(event["reason"]))
+
+
+async def events_of(api: Api, name: str, **counts: int) -> list[Json]:
+    """Wait until these are the node's Events, by reason, with these counts; return them."""
+
+    async def told() -> list[Json] | None:
+        found = await described(api, name)
+        shown = [(event["reason"], event["count"]) for event in found]
+        return found if shown == sorted(counts.items()) else None
+
+    return await eventually(told, what=f"Events {counts}", limit_s=60)
+
+
+async def event_of(api: Api, name: str, reason: str) -> Json:
+    """Wait until the node has an Event of that reason, and return it."""
+
+    async def told() -> Json | None:
+        found = await described(api, name)
+        return next((event for event in found if event["reason"] == reason), None)
+
+    return await eventually(told, what=f"an Event {reason}", limit_s=60)
+
+
 async def patched(account: ChartAccount, *, since: int) -> None:
     """Wait until the server has logged a change by the agent."""
     await account.control_plane.audit.event(
@@ -74,7 +105,10 @@ async def test_labels_are_kept_with_two_watches_and_a_patch_a_change(
     own_namespace: str,
     fake_dcmi: Path,
 ) -> None:
-    """SC-1, AP-8, least privilege: nothing that the chart does not grant, and all that it does."""
+    """SC-1, AP-8, least privilege: nothing that the chart does not grant, and all that it does.
+
+    A fault costs one request, and so does each further time.
+    """
     name = f"node-{own_namespace}"
     await make_node(api, name)
     since = control_plane.audit.position()
@@ -91,19 +125,24 @@ async def test_labels_are_kept_with_two_watches_and_a_patch_a_change(
         await agent.logged("value of ours changed by others", key=CHIP)
         found = await api.until(node_path(name), lambda now: labels(now)[CHIP] == "910B3")
         await patched(account, since=middle)
+        there.host.inject(1, LASTING)
+        await events_of(api, name, Occur=1)
+        there.host.recover(1, LASTING)
+        await events_of(api, name, Occur=1, Recovery=1)
+        there.host.inject(1, LASTING)
+        await events_of(api, name, Occur=2, Recovery=1)
         before = control_plane.audit.position()
-        there.host.inject(1, 0x80E01801)
-        await there.kubelet.event("list", healthy=3)
         await asyncio.sleep(_QUIET_S)
         quiet = account.asked(since=before)
         status = await agent.status()
 
-    assert quiet == []
+    # The server writes down what it answered a moment later.
+    assert [event for event in quiet if event["objectRef"]["resource"] != "events"] == []
     assert labels(found)["servertype"] == "Ascend910B-20"
     assert status["api"]["node"]["name"] == name
     assert status["api"]["credentials"]
     events = account.asked()
-    assert {event["responseStatus"]["code"] for event in events} == {200}
+    assert {event["responseStatus"]["code"] for event in events} == {200, 201}
     # A watch is logged when it begins and when it ends.
     begun = [event for event in events if event["stage"] == "ResponseStarted"]
     ended = [event for event in events if event["verb"] != "watch"]
@@ -114,6 +153,8 @@ async def test_labels_are_kept_with_two_watches_and_a_patch_a_change(
         ("watch", "nodes"): 1,
         ("watch", "pods"): 1,
         ("patch", "nodes"): 2,
+        ("create", "events"): 2,
+        ("patch", "events"): 1,
     }
     assert account.used() == account.granted
 
@@ -121,7 +162,7 @@ async def test_labels_are_kept_with_two_watches_and_a_patch_a_change(
 async def test_an_agent_that_may_write_nothing_asks_for_nothing_that_writes(
     control_plane: ControlPlane, api: Api, own_namespace: str, fake_dcmi: Path, tmp_path: Path
 ) -> None:
-    """Without labels the chart grants no patch, and the agent misses none."""
+    """Without labels and Events the chart grants no patch, and the agent misses none."""
     name = f"node-{own_namespace}"
     await make_node(api, name)
     async with (
@@ -130,14 +171,16 @@ async def test_an_agent_that_may_write_nothing_asks_for_nothing_that_writes(
             api,
             tmp_path / "account",
             namespace=own_namespace,
-            options=("--set", "settings.nodeLabels=false"),
+            options=("--set", "settings.nodeLabels=false,settings.kubernetesEvents=false"),
         ) as account,
         node(fake_dcmi, FOUR) as there,
-        in_pod(there, account, "--node-labels=false", name=name) as agent,
+        in_pod(
+            there, account, "--node-labels=false", "--kubernetes-events=false", name=name
+        ) as agent,
     ):
         await agent.until(lambda status: status["api"]["phase"] == "ready")
         await eventually(lambda: _used_all(account), what="a request for each rule that is granted")
-        there.host.inject(1, 0x80E01801)
+        there.host.inject(1, LASTING)
         await there.kubelet.event("list", healthy=3)
 
         assert account.granted == account.used() == READS
@@ -165,10 +208,82 @@ async def test_an_api_server_that_is_restarted_finds_the_labels_kept(
         await api.until(node_path(name), lambda now: CHIP in labels(now))
         await control_plane.stop_server()
         await agent.logged("api server unreachable")
-        there.host.inject(1, 0x80E01801)
+        there.host.inject(1, LASTING)
         await there.kubelet.event("list", healthy=3)
         assert (await agent.get("/readyz"))[0] == 200
+        there.host.recover(1, LASTING)
+        await there.kubelet.event("list", healthy=4)
         await control_plane.start_server()
         await api.patch(node_path(name), {"metadata": {"labels": None}})
         await api.until(node_path(name), lambda now: labels(now).get(CHIP) == "910B3")
         await agent.until(lambda status: status["api"]["phase"] == "ready")
+        occurred, recovered = await events_of(api, name, Occur=1, Recovery=1)
+
+    assert occurred["firstTimestamp"] <= recovered["firstTimestamp"]
+
+
+async def test_ten_flaps_of_a_fault_are_one_event_with_count_ten(
+    api: Api, account: ChartAccount, own_namespace: str, fake_dcmi: Path
+) -> None:
+    """Issue point 8: from the library's callback to what ``kubectl describe node`` shows."""
+    name = f"node-{own_namespace}"
+    await make_node(api, name)
+    async with (
+        node(fake_dcmi, FOUR) as there,
+        in_pod(there, account, name=name),
+    ):
+        for _ in range(10):
+            there.host.inject(2, LASTING)
+            await there.kubelet.event("list", healthy=3)
+            there.host.recover(2, LASTING)
+            await there.kubelet.event("list", healthy=4)
+        occurred, recovered = await events_of(api, name, Occur=10, Recovery=10)
+
+    assert account.refused() == []
+    assert occurred["type"] == "Warning"
+    assert occurred["action"] == "SeparateNPU"
+    assert "assertion:Occur, cardID:2, deviceID:0, faultCodes:80818C00" in occurred["message"]
+    assert recovered["type"] == "Normal"
+    assert occurred["lastTimestamp"] >= occurred["firstTimestamp"]
+
+
+async def test_fault_rules_come_from_a_config_map_and_bad_ones_change_nothing(
+    control_plane: ControlPlane, api: Api, own_namespace: str, fake_dcmi: Path, tmp_path: Path
+) -> None:
+    """Faults D31: seen by the watch, refused with an Event, and the old ones stay in force."""
+    name = f"node-{own_namespace}"
+    await make_node(api, name)
+    maps = f"/api/v1/namespaces/{own_namespace}/configmaps"
+    chosen = f"{own_namespace}/rules"
+    async with (
+        chart_account(
+            control_plane,
+            api,
+            tmp_path / "account",
+            namespace=own_namespace,
+            options=("--set", f"settings.faultConfigMap={chosen},settings.nodeLabels=false"),
+        ) as account,
+        node(fake_dcmi, FOUR) as there,
+        in_pod(
+            there, account, "--node-labels=false", "--fault-config-map", chosen, name=name
+        ) as agent,
+    ):
+        host, kubelet = there.host, there.kubelet
+        host.inject(1, LASTING)
+        await kubelet.event("list", healthy=3)
+        harmless = {"faultCode.json": '{"NotHandleFaultCodes": ["80818C00"]}'}
+        await api.create(maps, {"metadata": {"name": "rules"}, "data": harmless})
+        await kubelet.event("list", healthy=4)
+        await api.patch(f"{maps}/rules", {"data": {"faultCode.json": "{}"}})
+        refused = await event_of(api, name, "FaultConfigRefused")
+        host.inject(2, LASTING)
+        status = await agent.until(lambda now: npu(now, 2)["faults"])
+        await api.delete(f"{maps}/rules")
+        await kubelet.event("list", healthy=2)
+        taken = await event_of(api, name, "FaultConfigTaken")
+
+    assert [npu(status, number)["state"] for number in range(4)] == ["healthy"] * 4
+    assert (refused["type"], taken["type"]) == ("Warning", "Normal")
+    assert "faultCode.json" in refused["message"]
+    assert account.refused() == []
+    assert account.granted - account.used() == {("patch", "events", "default", "")}

@@ -255,6 +255,21 @@ async def test_tries_become_rare() -> None:
     assert all(20 < gap < 40 for gap in gaps[4:])
 
 
+async def test_a_server_that_is_back_is_told_at_once() -> None:
+    """After a long outage half a minute more would be too long for whoever looks now."""
+    cluster = FakeCluster()
+    cluster.error = AWAY
+    async with posting(cluster) as node:
+        node.node.put(replace(cluster.node, live=False))
+        node.happens()
+        await asyncio.sleep(600)
+        cluster.error = None
+        node.node.put(replace(cluster.node, live=True))
+        await soon()
+
+        assert node.shown() == [("Occur", 1)]
+
+
 async def test_the_servers_wish_is_kept() -> None:
     cluster = FakeCluster()
     cluster.error = ThrottledError("create", "events/e", "slowly", after_s=100)
