@@ -1,6 +1,7 @@
 """What is wrong around an NPU, from where it is seen to what is shown: its ports, and silence."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +12,10 @@ from ascend_agent.faults.ports import LINK_DOWN
 from ascend_agent.model.fault import FaultCode, FaultLevel, FaultSource
 from ascend_agent.model.health import NpuView
 from ascend_agent.settings import SimulatedNode
+from ascend_agent.settings.scenario import load_scenario
 from tests.agent.stage import staged
 
+EXAMPLES = Path(__file__).parents[2] / "examples" / "scenarios"
 SLOW = {"health_interval_s": 60}
 """Minutes of a node's life, in which what is read every five seconds is not what is tested."""
 
@@ -115,3 +118,23 @@ async def test_how_bad_a_bonded_port_is_depends_on_the_other_one(
             assert network.level is level
         else:
             assert network.level in {None, FaultLevel.NOT_HANDLE}
+
+
+async def test_the_example_of_network_ports_ends_as_it_says() -> None:
+    """Only the port that is gone counts, only as long as it is, and a network takes nobody out."""
+    node = load_scenario(EXAMPLES / "network-ports.yaml")
+    async with staged(node) as stage, stage.kubelet, stage.agent() as agent:
+        await asyncio.sleep(8)
+        assert _npu(agent, 1).network.level is FaultLevel.SUB_HEALTH
+        assert all(_npu(agent, phy).healthy for phy in range(4))
+
+        await asyncio.sleep(5.5)
+        assert _npu(agent, 1).network.level is None
+
+        await asyncio.sleep(6.5)
+        assert _npu(agent, 2).level is FaultLevel.SEPARATE_NPU
+        assert [_npu(agent, phy).healthy for phy in range(4)] == [True, True, False, True]
+
+        await asyncio.sleep(8)
+        assert all(_npu(agent, phy).healthy for phy in range(4))
+        assert [_codes(agent, phy) for phy in range(4)] == [{}] * 4
