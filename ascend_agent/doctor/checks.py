@@ -17,6 +17,7 @@ from ascend_agent.doctor import (
     device_nodes,
     disk,
     driver,
+    fault_rules,
     hardware,
     host_processes,
     kubelet_directory,
@@ -36,6 +37,7 @@ from ascend_agent.doctor.check import Check
 
 CHECKS: Final[tuple[Check, ...]] = (
     configuration.CHECK,
+    fault_rules.CHECK,
     rights.CHECK,
     confinement.CHECK,
     host_processes.CHECK,

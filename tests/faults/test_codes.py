@@ -8,6 +8,7 @@ from ascend_agent.faults.codes import parse_code, parse_switch_text
     [
         ("80E18005", 0x80E18005),
         ("80e18005", 0x80E18005),
+        ("1", 1),
         ("020001002", 0x20001002),  # a leading zero makes no other code (D30)
         ("20001002", 0x20001002),
         ("200001002", 0x200001002),  # wider than the driver's field
