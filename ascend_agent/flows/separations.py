@@ -120,7 +120,9 @@ class Separations:
             log.info("isolation taken from the node object", extra={"npus": npus})
             self._operator.publish(Restored(isolation=recalled.isolation, source="node object"))
         restored = remembered.isolation.npus.keys() | recalled.isolation.npus.keys()
-        self._awaited = _Awaited(restored=frozenset(restored), until=Millis(now + _FOLLOW_MS))
+        self._awaited = _Awaited(
+            restored=frozenset(restored - recalled.released), until=Millis(now + _FOLLOW_MS)
+        )
         self._release(recalled.released, now, "edited while no agent ran")
 
     def wanted(

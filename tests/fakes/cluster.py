@@ -119,6 +119,10 @@ class FakeCluster:
         """Have others change annotations, None: away with it."""
         self._change({(MetadataField.ANNOTATIONS, key): to for key, to in annotations.items()})
 
+    def show_node(self, node: NodeObject) -> None:
+        """Have the watch show another state of the Node, as a server that had lagged would."""
+        self._put_node(node)
+
     def recreate(self) -> None:
         """Have the Node deleted and made anew, as the kubelet does: without anything of ours."""
         self._wrote.clear()
