@@ -23,7 +23,14 @@ from ascend_agent.flows.fold_health import FoldHealth, HealthSinks
 from ascend_agent.flows.follow_cluster import FollowCluster
 from ascend_agent.flows.keep_isolation import KeepIsolation
 from ascend_agent.flows.update_annotations import UpdateAnnotations
-from ascend_agent.model.fault import Assertion, FaultCode, FaultEvent, Origin, Severity
+from ascend_agent.model.fault import (
+    Assertion,
+    FaultCode,
+    FaultEvent,
+    FaultNotice,
+    Origin,
+    Severity,
+)
 from ascend_agent.model.health import HealthAnswer, HealthReading, UnhealthyReason
 from ascend_agent.model.ids import PhyId
 from ascend_agent.model.isolation import OperatorEdit, Restored
@@ -51,7 +58,7 @@ class _Node:
     cluster: FakeCluster
     file: FakeStateFile
     operator: TopicReader[OperatorEdit | Restored]
-    faults: Publisher[FaultEvent]
+    faults: Publisher[FaultNotice]
     readings: Publisher[HealthReading]
     clock: Clock
 
