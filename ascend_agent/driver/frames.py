@@ -27,7 +27,10 @@ CHANGES = frozenset({"share_enable"})
 """Change a chip: one at a time on the whole node."""
 
 BESIDE = frozenset({"switches_open", "switches_subscribe", "switches_read"})
-"""Ask another library: they wait for no call of the driver's, and none waits for them."""
+"""Ask another library: they wait for no call of the driver's, and none waits for them.
+
+Each is a method of what the backend has under the name before the ``_``.
+"""
 
 OPERATIONS = ALONE | CHANGES | BESIDE | {"subscribe", "identity", "health", "usage", "processes"}
 OPERATIONS |= {"share_read"}

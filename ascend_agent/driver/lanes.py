@@ -102,7 +102,8 @@ class Lanes:
         if op not in OPERATIONS:
             return {"rc": RC_PROGRAM_ERROR, "call": op, "detail": "no such operation"}
         if op in BESIDE:
-            return self._call(op, args)
+            library, _, name = op.partition("_")
+            return _perform(op, getattr(getattr(self._backend, library), name), args)
         if op not in CHANGES:
             return self._pass_gate(op, args)
         # Before the gate, so that a change that waits for another holds back nobody else.
@@ -119,13 +120,13 @@ class Lanes:
             detail = "a call of a lane has not ended, and this one must run alone"
             return {"rc": RC_OCCUPIED, "call": op, "kind": "blocked", "detail": detail}
         try:
-            return self._call(op, args)
+            return _perform(op, getattr(self._backend, op), args)
         finally:
             self._gate.leave(alone=alone)
 
-    def _call(self, op: str, args: list[object]) -> Answer:
-        try:
-            answer: Answer = getattr(self._backend, op)(*args)
-        except Exception as error:  # noqa: BLE001 -- the worker's edge: the agent gets the reason
-            return {"rc": RC_PROGRAM_ERROR, "call": op, "detail": repr(error)}
-        return answer
+
+def _perform(op: str, operation: Callable[..., Answer], args: list[object]) -> Answer:
+    try:
+        return operation(*args)
+    except Exception as error:  # noqa: BLE001 -- the worker's edge: the agent gets the reason
+        return {"rc": RC_PROGRAM_ERROR, "call": op, "detail": repr(error)}

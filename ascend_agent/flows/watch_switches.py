@@ -20,6 +20,7 @@ from ascend_agent.errors import (
     DriverError,
     DriverUnavailableError,
     NotSupportedError,
+    NpuUnresponsiveError,
 )
 from ascend_agent.interfaces import SwitchReader
 from ascend_agent.model.npu import DriverPhase, Npu
@@ -110,12 +111,16 @@ class WatchSwitches:
         try:
             await self._make_ready()
         except NotSupportedError as error:
-            self._note_trouble("switch faults not watched", str(error))
+            if self._is_new(str(error)):
+                log.warning("switch faults not watched", extra={"why": str(error)})
             return _READ_EVERY_S
         except DriverUnavailableError as error:
             return self._note_end(ready=ready, why=str(error))
         except DriverError as error:
-            self._note_trouble("switch faults not read", str(error))
+            # For as long as one call does not return, each further one says something else.
+            hangs = isinstance(error, NpuUnresponsiveError)
+            if self._is_new("hangs" if hangs else str(error)):
+                log.warning("switch faults not read", extra={"why": str(error)})
             return _AFTER_TROUBLE_S
         self._ended = 0
         if self._trouble is not None:
@@ -163,17 +168,19 @@ class WatchSwitches:
         """Return *fault* with a time: now, where the library gave none."""
         return fault if fault.raised_ms else replace(fault, raised_ms=self._clock.now())
 
-    def _note_trouble(self, phrase: str, why: str) -> None:
-        if why != self._trouble:
-            self._trouble = why
-            log.warning(phrase, extra={"why": why})
+    def _is_new(self, trouble: str) -> bool:
+        """Return whether *trouble* is another one than the last, and remember it."""
+        known, self._trouble = self._trouble, trouble
+        return trouble != known
 
     def _note_end(self, *, ready: bool, why: str) -> float:
         """Note that no worker answered; *ready*: one was there, so it ended while it was asked."""
         self._ended += ready
         if self._ended < _MOST_ENDED:
             return _READ_EVERY_S  # the next worker says when it is there
-        self._note_trouble("switch faults not watched", f"driver workers end over it: {why}")
+        if self._is_new("workers end"):
+            facts = {"why": f"driver workers end over it: {why}"}
+            log.warning("switch faults not watched", extra=facts)
         return _LEFT_ALONE_S
 
     # --- waiting ---------------------------------------------------------------------------

@@ -30,8 +30,9 @@ class Backend:
     def enumerate(self) -> Answer:
         return self._run("enumerate", "node")
 
-    def switches_read(self) -> Answer:
-        return {**self._run("switches_read", "switches"), "thread": threading.get_ident()}
+    @property
+    def switches(self) -> "Switches":
+        return Switches(self)
 
     def usage(self, card: int) -> Answer:
         raise ZeroDivisionError(f"card {card}")
@@ -41,6 +42,20 @@ class Backend:
         if card in self.holds:
             self.holds[card].wait(_SOON_S * 2)
         return {"rc": 0, "card": card}
+
+
+class Switches:
+    """The operations of another library."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+
+    def read(self) -> Answer:
+        answer = self._backend._run("switches_read", "switches")
+        return {**answer, "thread": threading.get_ident()}
+
+    def subscribe(self) -> Answer:
+        raise ZeroDivisionError("no library")
 
 
 class Desk:
@@ -133,6 +148,12 @@ def test_another_library_does_not_wait_for_an_init_of_the_driver(desk: Desk) -> 
     desk.lanes.put(2, "switches", "switches_read", [])
 
     assert desk.answer()[0] == 2
+
+
+def test_what_another_library_raises_is_told_too(desk: Desk) -> None:
+    desk.lanes.put(1, "switches", "switches_subscribe", [])
+
+    assert "no library" in str(desk.answer()[1]["detail"])
 
 
 def test_the_calls_of_a_lane_come_from_one_thread(desk: Desk) -> None:

@@ -1,6 +1,6 @@
 """The operations of the worker on the vendor's libraries, one method each.
 
-They speak ints, texts and dicts. Those on switches are ``lingqu``'s.
+They speak ints, texts and dicts. ``switches`` has those of the switch library.
 
 What is decided here: which library is loaded, which API generation it speaks, and that the fault
 subscription is made once. On which thread and in which order operations run is left to
@@ -53,7 +53,7 @@ class DcmiBackend:
             library_path=self._library_path, allow_unsafe=self._allow_unsafe
         )
         explicit = str(config["switch_library"]) if config.get("switch_library") else None
-        self._switches = lingqu.Switches(
+        self.switches = lingqu.Switches(
             find=lambda: find_library(
                 abi.LIBLINGQU,
                 explicit=explicit,
@@ -135,18 +135,6 @@ class DcmiBackend:
     def share_enable(self, card: int, slot: int, logic: int) -> Result:
         """Let several containers open the chip; returns the flag as read back."""
         return share.enable_share(self._opened(), (card, slot, logic), self._tool)
-
-    def switches_open(self) -> Result:
-        """Find, check, load and initialise the switch library."""
-        return self._switches.open()
-
-    def switches_subscribe(self) -> Result:
-        """Subscribe to the faults of switches."""
-        return self._switches.subscribe()
-
-    def switches_read(self) -> Result:
-        """Return the faults of switches that stand."""
-        return self._switches.read()
 
     def decode(self, raw: bytes) -> Result:
         """Return the body of an event frame for the bytes given to *emit*."""

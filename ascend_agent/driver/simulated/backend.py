@@ -19,6 +19,25 @@ CRASH_STATUS = 70
 _NS_PER_MS = 1_000_000
 
 
+class SwitchOperations:
+    """The operations of the switch library; *perform* answers each as any other."""
+
+    def __init__(self, perform: Callable[[str], Answer]) -> None:
+        self._perform = perform
+
+    def open(self) -> Answer:
+        """Make the library ready."""
+        return self._perform("switches_open")
+
+    def subscribe(self) -> Answer:
+        """Have events of switches told from now on."""
+        return self._perform("switches_subscribe")
+
+    def read(self) -> Answer:
+        """Return the faults of switches that stand."""
+        return self._perform("switches_read")
+
+
 class SimulatedBackend:
     """The operations of one worker on the node that *config* describes.
 
@@ -34,6 +53,7 @@ class SimulatedBackend:
         self._born_ms = self._now_ms()
         self._session: Session | None = None
         self._pause = threading.Event()  # never set: waiting for it is how a thread sleeps
+        self.switches = SwitchOperations(self._perform)
 
     def decode(self, raw: object) -> Answer:
         """Return the body of an event; it is one already."""
@@ -85,18 +105,6 @@ class SimulatedBackend:
     def share_enable(self, card: int, slot: int, logic: int) -> Answer:
         """Switch a chip's share flag on and return it."""
         return self._perform("share_enable", card, slot, logic)
-
-    def switches_open(self) -> Answer:
-        """Make the switch library ready."""
-        return self._perform("switches_open")
-
-    def switches_subscribe(self) -> Answer:
-        """Have events of switches told from now on."""
-        return self._perform("switches_subscribe")
-
-    def switches_read(self) -> Answer:
-        """Return the faults of switches that stand."""
-        return self._perform("switches_read")
 
     def _perform(self, op: str, *args: int) -> Answer:
         session = self._session

@@ -69,13 +69,13 @@ def make_switches(
 def switches(make_switches: MakeSwitches) -> Switches:
     """Return the operations of a library that is open."""
     made = make_switches()
-    assert made.backend.switches_open()["rc"] == 0
+    assert made.backend.switches.open()["rc"] == 0
     return made
 
 
 def test_it_is_opened_once_and_without_the_drivers_library(switches: Switches) -> None:
     """It needs no dcmi_init."""
-    again = switches.backend.switches_open()
+    again = switches.backend.switches.open()
 
     assert again == {"rc": 0, "library": str(switches.library.resolve())}
     assert switches.calls("lq_dcmi_init") == 1
@@ -83,7 +83,7 @@ def test_it_is_opened_once_and_without_the_drivers_library(switches: Switches) -
 
 def test_a_library_that_somebody_initialised_is_as_good(switches: Switches) -> None:
     """-8017: a second init in one process."""
-    assert switches.make_backend().switches_open()["rc"] == 0
+    assert switches.make_backend().switches.open()["rc"] == 0
     assert switches.calls("lq_dcmi_init") == 2
 
 
@@ -91,27 +91,27 @@ def test_an_init_that_fails_says_why_and_is_tried_again(make_switches: MakeSwitc
     """Its numbers are not those of the driver's library: -8012 is no lost chip here."""
     made = make_switches("preset 910C 2", "switches off", "rc lq_dcmi_init * -8010 times=1")
 
-    crowded = made.backend.switches_open()
+    crowded = made.backend.switches.open()
     assert (crowded["rc"], crowded["call"]) == (-8010, "lq_dcmi_init")
     assert "too many processes use it" in str(crowded["detail"])
-    absent = made.backend.switches_open()
+    absent = made.backend.switches.open()
     assert "/dev/lqdcmi_pcidev can't be opened" in str(absent["detail"])
 
     made.host.run("switches on")
-    assert made.backend.switches_open()["rc"] == 0
+    assert made.backend.switches.open()["rc"] == 0
 
 
 def test_an_unknown_code_is_told_as_such(make_switches: MakeSwitches) -> None:
     made = make_switches("preset 910C 2", "rc lq_dcmi_init * -8099")
 
-    assert "unknown error code of the switch library" in str(made.backend.switches_open()["detail"])
+    assert "unknown error code of the switch library" in str(made.backend.switches.open()["detail"])
 
 
 def test_a_library_that_is_not_there_is_missing(make_switches: MakeSwitches) -> None:
     made = make_switches()
     made.library.unlink()
 
-    opened = made.backend.switches_open()
+    opened = made.backend.switches.open()
 
     assert (opened["rc"], opened["kind"]) == (-99999, "missing")
     assert "correct --switch-library" in str(opened["detail"])
@@ -122,7 +122,7 @@ def test_a_library_that_others_may_write_is_refused(make_switches: MakeSwitches)
     made = make_switches()
     made.library.chmod(0o777)
 
-    opened = made.make_backend(allow_unsafe_library=False).switches_open()
+    opened = made.make_backend(allow_unsafe_library=False).switches.open()
 
     assert (opened["rc"], opened["kind"]) == (-99999, "refused")
 
@@ -131,9 +131,9 @@ def test_it_is_searched_for_where_the_drivers_library_is(make_switches: MakeSwit
     made = make_switches()
     folder = str(made.library.parent)
 
-    found = made.make_backend(switch_library=None, library_path=folder).switches_open()
+    found = made.make_backend(switch_library=None, library_path=folder).switches.open()
     assert found["library"] == str(made.library.resolve())
-    lost = made.make_backend(switch_library=None, library_path="/nowhere").switches_open()
+    lost = made.make_backend(switch_library=None, library_path="/nowhere").switches.open()
     assert "liblingqu-dcmi.so was not found." in str(lost["detail"])
     assert "or the file with --switch-library." in str(lost["detail"])
 
@@ -143,7 +143,7 @@ def test_a_library_of_another_kind_has_no_such_function(
 ) -> None:
     made = make_switches()
 
-    opened = made.make_backend(switch_library=str(fake_dcmi)).switches_open()
+    opened = made.make_backend(switch_library=str(fake_dcmi)).switches.open()
 
     assert (opened["rc"], opened["call"]) == (-99998, "lq_dcmi_init")
     assert "install a newer Ascend driver" in str(opened["detail"])
@@ -155,7 +155,7 @@ def test_the_list_holds_what_stands_as_numbers(switches: Switches) -> None:
         0x00F103B6, chip=3, port=0xFFFF, peer=0, sub=155909, peer_port=0, time=0
     )
 
-    assert switches.backend.switches_read() == {
+    assert switches.backend.switches.read() == {
         "rc": 0,
         "faults": [
             [DOWN, NONE, 2, 7, 0, 7, 1, 1, AT],
@@ -167,7 +167,7 @@ def test_the_list_holds_what_stands_as_numbers(switches: Switches) -> None:
 def test_a_list_that_is_cut_short_is_a_list(switches: Switches) -> None:
     for port in range(130):
         switches.host.change_switch(DOWN, port=port)
-    listed = switches.backend.switches_read()["faults"]
+    listed = switches.backend.switches.read()["faults"]
 
     assert isinstance(listed, list)
     assert [record[5] for record in listed] == list(range(128))
@@ -176,7 +176,7 @@ def test_a_list_that_is_cut_short_is_a_list(switches: Switches) -> None:
 def test_a_list_that_fails_is_no_list(switches: Switches) -> None:
     switches.host.answer("lq_dcmi_get_fault_info", -8013)
 
-    failed = switches.backend.switches_read()
+    failed = switches.backend.switches.read()
 
     assert (failed["rc"], failed["call"]) == (-8013, "lq_dcmi_get_fault_info")
     assert "faults" not in failed
@@ -184,7 +184,7 @@ def test_a_list_that_fails_is_no_list(switches: Switches) -> None:
 
 def test_events_come_as_the_same_numbers_from_the_librarys_own_thread(switches: Switches) -> None:
     """The event lies in a buffer of that thread, which is overwritten after the call."""
-    assert switches.backend.switches_subscribe() == {"rc": 0}
+    assert switches.backend.switches.subscribe() == {"rc": 0}
     switches.host.inject_switch(DOWN, port=7, time=AT)
     switches.host.inject_switch(DOWN, port=7, time=AT, assertion=0)
 
@@ -195,27 +195,27 @@ def test_events_come_as_the_same_numbers_from_the_librarys_own_thread(switches: 
 
 def test_a_subscription_is_made_once(switches: Switches) -> None:
     """A second one would tell everything twice."""
-    assert switches.backend.switches_subscribe() == switches.backend.switches_subscribe()
+    assert switches.backend.switches.subscribe() == switches.backend.switches.subscribe()
     assert switches.calls("lq_dcmi_subscribe_fault_event") == 1
 
 
 def test_a_refused_subscription_is_tried_three_times_a_second_apart(switches: Switches) -> None:
     switches.host.answer("lq_dcmi_subscribe_fault_event", -8014)
 
-    refused = switches.backend.switches_subscribe()
+    refused = switches.backend.switches.subscribe()
 
     assert refused["rc"] == -8014
     assert "too many subscriptions" in str(refused["detail"])
     assert switches.calls("lq_dcmi_subscribe_fault_event") == 3
     assert switches.pauses_s == [1.0, 1.0]
     switches.host.clear()
-    assert switches.backend.switches_subscribe() == {"rc": 0}
+    assert switches.backend.switches.subscribe() == {"rc": 0}
 
 
 def test_nothing_is_asked_of_a_library_that_is_not_open(make_switches: MakeSwitches) -> None:
     made = make_switches()
 
-    for operation in (made.backend.switches_subscribe, made.backend.switches_read):
+    for operation in (made.backend.switches.subscribe, made.backend.switches.read):
         with pytest.raises(RuntimeError, match="switches_open comes first"):
             operation()
 
