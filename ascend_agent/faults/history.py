@@ -6,21 +6,21 @@ fold's to say; it tells each change here once, in the order of arrival:
 - ``hear`` for every code that began to stand, is gone, or was noticed once;
 - ``confirm`` whenever the driver's codes were read, with every code that stands since;
 - ``advance`` at ``History.wake_at``, which is exact: a limit of 20 s ends at 20.001 s;
-- ``place``, ``release``, and ``restore`` and ``follow_rules`` of the modules of these names.
+- ``place``, ``doubt`` and ``release``, and what ``restore`` and ``rule_change`` add.
 
 What is remembered is bounded whatever happens: of each code that has a rule fewer occurrences than
 the rule asks for (at most 99), one moment of its duration, and at most two upgrades. Codes without
 a rule leave no trace. The cost of a call does not grow with what came before.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, assert_never
 
 from ascend_agent.faults.draft import Draft, RuleNotice
 from ascend_agent.faults.duration import Machine
-from ascend_agent.faults.upgrades import Contribution, contribution, key, lifted_by_people, ordered
-from ascend_agent.model.fault import Assertion, FaultCode, Plane
+from ascend_agent.faults.upgrades import key, lifted_by_people, ordered
+from ascend_agent.model.fault import Assertion, FaultCode
 from ascend_agent.model.fault_rules import FaultRules
 from ascend_agent.model.ids import DieId, Millis, PhyId
 from ascend_agent.model.isolation import Isolation, NpuIsolation, Upgrade
@@ -31,10 +31,10 @@ class History:
     """One NPU's history.
 
     ``kept`` is what outlives a restart, the same object while that is unchanged. ``machines`` has
-    the codes whose duration is being watched. ``confirmed`` is False from a restore until the
-    driver was read: nobody knows what went on meanwhile, so no limit ends. ``dues`` has when time
-    changes something, by code. ``wake_at`` is the first of them, at which ``advance`` has something
-    to do, None if time alone changes nothing.
+    the codes whose duration is being watched. ``confirmed`` is False from a restore, or a doubt,
+    until the driver was read: nobody knows what went on meanwhile, so no limit ends. ``dues`` has
+    when time changes something, by code. ``wake_at`` is the first of them, at which ``advance``
+    has something to do, None if time alone changes nothing.
     """
 
     kept: NpuIsolation = field(default_factory=NpuIsolation)
@@ -136,11 +136,9 @@ def place(history: History, die: DieId | None) -> History:
     return History(kept=NpuIsolation(die=die))
 
 
-def contributions(
-    history: History, plane_of: Callable[[FaultCode], Plane]
-) -> tuple[Contribution, ...]:
-    """Return what each upgrade adds to the NPU's planes, in the order of the upgrades."""
-    return tuple([contribution(upgrade, plane_of) for upgrade in history.upgrades])
+def doubt(history: History) -> History:
+    """Return *history* after its NPU was out of sight: only a reading tells what still stands."""
+    return replace(history, confirmed=False, wake_at=None)
 
 
 def isolation_of(

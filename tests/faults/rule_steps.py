@@ -1,6 +1,6 @@
 """Short words for what the rules remember, so that a test reads like the story it tells."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ascend_agent.faults.catalog import CATALOG
@@ -102,10 +102,14 @@ class Teller:
         )
         self.rules = rules
 
+    def restore(self, kept: NpuIsolation, at_s: float) -> None:
+        self.history = restore(self.history, self.rules, kept=kept, now=ms(at_s))
+
     def restart(self, at_s: float, *standing: FaultCode) -> None:
         """End, write the file, start, read it, and read the driver."""
         kept = reread(self.history.kept)
-        self.history = restore(EMPTY, self.rules, kept=kept, now=ms(at_s))
+        self.history = EMPTY
+        self.restore(kept, at_s)
         self.confirm(at_s, *standing)
 
     @property
@@ -142,7 +146,3 @@ def reread(kept: NpuIsolation) -> NpuIsolation:
     again = parse_document(format_document(saved))
     assert isinstance(again, Saved)
     return again.isolation.npus.get(PhyId(0), NpuIsolation())
-
-
-def named(kinds: Iterable[UpgradeKind]) -> list[str]:
-    return [kind.name for kind in kinds]
