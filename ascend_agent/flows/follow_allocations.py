@@ -16,7 +16,6 @@ from ascend_agent.errors import KubeletError, LaggedError
 from ascend_agent.flows.offers import ResourceOffers
 from ascend_agent.interfaces import PodResources, SchedulerDialect
 from ascend_agent.model.allocation import Allocations, Holder
-from ascend_agent.model.fault import FaultLevel
 from ascend_agent.model.ids import PluginDeviceId, ResourceName
 from ascend_agent.model.kubelet import AllocateServed
 from ascend_agent.model.pods import PodKey
@@ -111,9 +110,7 @@ class FollowAllocations:
     def _any_closing(self) -> bool:
         """Return whether an NPU takes no more containers, and is only left to those it has."""
         view = self._bus.node.value
-        return view is not None and any(
-            npu.healthy and npu.level is FaultLevel.PRE_SEPARATE_NPU for npu in view.npus
-        )
+        return view is not None and any(npu.kept is not None for npu in view.npus)
 
     def _any_holder_gone(self) -> bool:
         """Return whether a pod that the kubelet told as a holder is no more in the API server."""

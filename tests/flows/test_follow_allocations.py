@@ -13,7 +13,6 @@ from ascend_agent.errors import KubeletGoneError
 from ascend_agent.flows.follow_allocations import FollowAllocations
 from ascend_agent.flows.offers import ResourceOffers
 from ascend_agent.model.allocation import Holder
-from ascend_agent.model.fault import FaultLevel
 from ascend_agent.model.ids import Millis, PhyId, PluginDeviceId, ResourceName
 from ascend_agent.model.kubelet import AllocateServed
 from ascend_agent.model.pods import PodPhase, Pods
@@ -242,7 +241,7 @@ async def test_an_npu_left_to_its_containers_is_looked_at_every_second() -> None
     """W12: it closes as soon as its pod has ended, also where no API server says so."""
     bus, pods = Bus([RESOURCE]), _PodResources()
     view = node_view()
-    closing = replace(view.npus[3], level=FaultLevel.PRE_SEPARATE_NPU, in_use=True)
+    closing = replace(view.npus[3], kept=frozenset({0}))
     bus.node.claim("test").put(replace(view, npus=(closing,)))
     pods.held = {RESOURCE: {PluginDeviceId("Ascend910-3"): HOLDER}}
 
