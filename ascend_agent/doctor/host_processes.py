@@ -17,7 +17,8 @@ _KERNEL_THREADS: Final = "kthreadd"
 
 async def _look(place: Place) -> tuple[Finding, ...]:
     first, second = await place.off_loop(lambda: (_name(place.proc, 1), _name(place.proc, 2)))
-    return (judge(first, second, needed=place.settings.refuse_held),)
+    needed = place.settings.refuse_held or place.settings.hang_detection
+    return (judge(first, second, needed=needed),)
 
 
 def sees_host(proc: Path) -> bool:
@@ -30,13 +31,16 @@ def judge(first: str, second: str, *, needed: bool) -> Finding:
     if second == _KERNEL_THREADS:
         return ok("host processes seen", f"process 1 is {first}")
     if not needed:
-        return skipped("host processes", "hidden, and not needed: --refuse-held is off")
+        return skipped(
+            "host processes",
+            "hidden, and not needed: --refuse-held and --hang-detection are off",
+        )
     return warn(
         "host processes hidden",
         f"process 1 is {first or 'hidden'}, process 2 {second or 'hidden'}: this is a container's "
         "own list",
         remedy="set hostPID: true in the agent's pod; without it an NPU that another pod's process "
-        "still holds is not noticed",
+        "still holds is not noticed, and neither is one that hangs",
     )
 
 
@@ -52,8 +56,8 @@ CHECK: Final = Check(
     asks="Can the host's processes be seen?",
     advice=(
         "Hidden: the pod needs hostPID: true; else the agent gives out NPUs without knowing "
-        "whether a process of another pod still holds them.\n"
-        "Where nobody wants to know, --refuse-held=false says so."
+        "whether a process of another pod still holds them, and finds no hangs.\n"
+        "Where nobody wants to know, --refuse-held=false says so, and --hang-detection is off."
     ),
     look=_look,
 )

@@ -235,7 +235,8 @@ def test_the_hosts_processes_are_seen_only_to_find_who_holds_an_npu(
     rendered = golden(name)
     _, settings = understood(rendered, tmp_path)
 
-    assert rendered.pod["hostPID"] is (settings.refuse_held and settings.driver == "dcmi")
+    needed = settings.refuse_held or settings.hang_detection
+    assert rendered.pod["hostPID"] is (needed and settings.driver == "dcmi")
 
 
 @pytest.mark.parametrize("name", EVERY)

@@ -27,3 +27,9 @@ async def test_who_does_not_need_them_is_not_bothered(tmp_path: Path) -> None:
     where = place(tmp_path, settings={"refuse_held": False})
 
     assert (await the_one(CHECK, where)).verdict is Verdict.SKIPPED
+
+
+async def test_who_looks_for_hangs_needs_them_too(tmp_path: Path) -> None:
+    where = place(tmp_path, settings={"refuse_held": False, "hang_detection": True})
+
+    assert (await the_one(CHECK, where)).verdict is Verdict.WARN

@@ -33,7 +33,7 @@ appArmorProfile:
 {{- if kindIs "bool" .Values.hostPID -}}
 {{- .Values.hostPID -}}
 {{- else -}}
-{{- and (eq .Values.settings.driver "dcmi") .Values.settings.refuseHeld -}}
+{{- and (eq .Values.settings.driver "dcmi") (or .Values.settings.refuseHeld .Values.settings.hangDetection) -}}
 {{- end -}}
 {{- end -}}
 
