@@ -7,6 +7,7 @@ hangs in C can't be ended from within this process.
 import threading
 from _queue import SimpleQueue
 from collections.abc import Callable
+from operator import attrgetter
 
 from ascend_agent.driver.frames import (
     ALONE,
@@ -102,8 +103,7 @@ class Lanes:
         if op not in OPERATIONS:
             return {"rc": RC_PROGRAM_ERROR, "call": op, "detail": "no such operation"}
         if op in BESIDE:
-            library, _, name = op.partition("_")
-            return _perform(op, getattr(getattr(self._backend, library), name), args)
+            return self._call(op, op.replace("_", ".", 1), args)
         if op not in CHANGES:
             return self._pass_gate(op, args)
         # Before the gate, so that a change that waits for another holds back nobody else.
@@ -120,13 +120,13 @@ class Lanes:
             detail = "a call of a lane has not ended, and this one must run alone"
             return {"rc": RC_OCCUPIED, "call": op, "kind": "blocked", "detail": detail}
         try:
-            return _perform(op, getattr(self._backend, op), args)
+            return self._call(op, op, args)
         finally:
             self._gate.leave(alone=alone)
 
-
-def _perform(op: str, operation: Callable[..., Answer], args: list[object]) -> Answer:
-    try:
-        return operation(*args)
-    except Exception as error:  # noqa: BLE001 -- the worker's edge: the agent gets the reason
-        return {"rc": RC_PROGRAM_ERROR, "call": op, "detail": repr(error)}
+    def _call(self, op: str, place: str, args: list[object]) -> Answer:
+        try:
+            answer: Answer = attrgetter(place)(self._backend)(*args)
+        except Exception as error:  # noqa: BLE001 -- the worker's edge: the agent gets the reason
+            return {"rc": RC_PROGRAM_ERROR, "call": op, "detail": repr(error)}
+        return answer

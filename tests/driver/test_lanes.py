@@ -156,6 +156,16 @@ def test_what_another_library_raises_is_told_too(desk: Desk) -> None:
     assert "no library" in str(desk.answer()[1]["detail"])
 
 
+def test_a_backend_without_such_a_library_says_so(desk: Desk) -> None:
+    """And its lane lives on."""
+    desk.lanes.put(1, "switches", "switches_open", [])
+    desk.lanes.put(2, "switches", "switches_read", [])
+
+    number, answer = desk.answer()
+    assert (number, answer["rc"], answer["call"]) == (1, -1, "switches_open")
+    assert desk.answer()[0] == 2
+
+
 def test_the_calls_of_a_lane_come_from_one_thread(desk: Desk) -> None:
     """The switch library demands it."""
     for number in range(5):
