@@ -99,13 +99,11 @@ def _unwell(views: Iterable[NpuView]) -> Iterator[tuple[PhyId, Finding]]:
 def _illness(view: NpuView) -> Finding:
     faults = [f"{CATALOG.text_of(fault.code)} ({fault.level.value})" for fault in view.faults]
     detail = ", ".join([*(reason.value for reason in view.reasons), *faults])
+    codes = " ".join(CATALOG.text_of(fault.code) for fault in view.faults)
+    explained = [f"`ascend-agent faults {codes}` says what to do"] if codes else []
     if view.state is HealthState.SUB_HEALTHY:
-        return warn("npu sub-healthy", detail, remedy="look the code up in the vendor's documents")
-    return fail(
-        "npu out of service",
-        detail,
-        remedy=f"look a code up in the vendor's documents; {_RESET}",
-    )
+        return warn("npu sub-healthy", detail, remedy="; ".join(explained) or "see docs/faults.md")
+    return fail("npu out of service", detail, remedy="; ".join([*explained, _RESET]))
 
 
 CHECK: Final = Check(

@@ -18,7 +18,6 @@ from ascend_agent.model.catalog import Catalog
 from ascend_agent.model.fault import FaultCode, FaultLevel, format_fault_code
 from ascend_agent.model.fault_rules import DurationRule, FaultRules, FrequencyRule, SwitchLevel
 
-_OFFERED: Final = frozenset({FaultLevel.NOT_HANDLE, FaultLevel.SUB_HEALTH})
 _MS: Final = 1000
 
 
@@ -48,15 +47,6 @@ class FaultTable:
 
     rules: FaultRules
     roles: Mapping[FaultCode, Role]
-
-
-def isolates(level: FaultLevel) -> bool:
-    """Return whether an NPU with a code of this level leaves service.
-
-    Every level does that means more than a report, ``PreSeparateNPU`` included: who uses an NPU,
-    which would soften that one, is not asked here.
-    """
-    return level not in _OFFERED
 
 
 def spell(texts: Iterable[str]) -> Mapping[FaultCode, str]:

@@ -72,6 +72,12 @@ async def test_npus_with_the_same_trouble_share_a_line(tmp_path: Path) -> None:
     assert other.detail.startswith("NPU 1: ")
 
 
+async def test_a_fault_comes_with_the_command_that_explains_it(tmp_path: Path) -> None:
+    finding, *_ = await CHECK.look(place(tmp_path, driver=survey(npu(0, health=SICK))))
+
+    assert "ascend-agent faults 80E01801" in finding.remedy
+
+
 async def test_a_return_code_comes_with_its_next_step(tmp_path: Path) -> None:
     hung = npu(0, identity=None, spec=None, trouble=("answered -8013",), codes=(-8013,))
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from ascend_agent.faults.catalog import BUILT_IN, CATALOG, TABLE, Role, isolates, parse_table, spell
+from ascend_agent.faults.catalog import BUILT_IN, CATALOG, TABLE, Role, parse_table, spell
 from ascend_agent.model.fault import (
     CARD_DROP,
     RESET_FINISHED,
@@ -59,13 +59,6 @@ def test_severity_decides_over_an_unknown_code_as_the_table_says() -> None:
     assert FILE["unknown_by_severity"] == {
         severity.name.lower(): CATALOG.level_of(UNKNOWN, severity).value for severity in Severity
     }
-
-
-def test_every_level_but_two_isolates() -> None:
-    """PreSeparateNPU isolates too: who uses the NPU is not asked here."""
-    offered = {level for level in FaultLevel if not isolates(level)}
-
-    assert offered == {FaultLevel.NOT_HANDLE, FaultLevel.SUB_HEALTH}
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,7 @@ def test_what_is_no_code_is_none(text: str) -> None:
         ("[0x00F10509, 132333,npu,na]", "[0x00f10509,132333,npu,na]"),
         ("[0x8520003,na,cpu,na]", "[0x08520003,na,cpu,na]"),
         ("[what,ever,it,is]", "[what,ever,it,is]"),
+        (f"[{'a' * 42},b,c,d]", f"[{'a' * 42},b,c,d]"),  # 50 characters
     ],
 )
 def test_a_switch_fault_is_written_as_the_agent_writes_it(given: str, text: str) -> None:
