@@ -1,6 +1,7 @@
 """Which of the offered rules are in force, and that nothing bad ever replaces something good."""
 
 import json
+from pathlib import Path
 
 from ascend_agent.faults.catalog import BUILT_IN
 from ascend_agent.faults.fault_config import (
@@ -12,6 +13,7 @@ from ascend_agent.faults.fault_config import (
     Sources,
     judge,
 )
+from ascend_agent.faults.meanings import describe_rules
 from ascend_agent.model.fault import FaultCode, FaultLevel
 from ascend_agent.model.fault_rules import FaultFiles, SwitchLevel
 
@@ -176,3 +178,23 @@ def test_a_rule_keeps_the_spelling_of_its_code() -> None:
     assert found.catalog.text_of(FaultCode(0x20001002)) == "020001002"
     assert found.frequency[FaultCode(0xAB)].level is FaultLevel.MANUALLY_SEPARATE_NPU
     assert found.catalog.levels is BUILT_IN.catalog.levels
+
+
+def test_the_example_files_are_in_order_and_do_what_the_document_says() -> None:
+    folder = Path(__file__).parents[2] / "examples/fault-rules"
+    files = {name: (folder / name).read_text() for name in FILES}
+    config = judge(FaultConfig(), offered(files=files))
+    rules = config.rules()
+
+    assert config.refused == ()
+    assert rules.source == LOCAL
+    assert rules.catalog.levels[FaultCode(0x80E18404)] is FaultLevel.NOT_HANDLE
+    assert rules.catalog.network_levels[FaultCode(0x110001024)] is FaultLevel.SEPARATE_NPU
+    assert rules.switches["[0x08520003,na,L2,na]"] is SwitchLevel.SUB_HEALTH
+    assert describe_rules(FaultCode(0x8C204E00), rules) == (
+        (
+            "3 times within 60 min: the NPU is raised to ManuallySeparateNPU, "
+            "until 24 h after its last recovery"
+        ),
+    )
+    assert rules.duration[FaultCode(0x81078603)].fault_timeout_ms == 5000
