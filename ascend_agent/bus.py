@@ -55,7 +55,7 @@ class Bus:
     hangs: Latest[Hangs]
     """detect-hangs → fold-health"""
     links: Latest[LinkStates]
-    """watch-links → fold-health"""
+    """watch-links → fold-health, feed-metrics"""
     dpus: Latest[DpuStates]
     """poll-dpus → fold-health"""
     switches: Topic[SwitchNotice]

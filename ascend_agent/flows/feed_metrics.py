@@ -12,6 +12,7 @@ from ascend_agent.model.health import NodeView
 from ascend_agent.model.ids import PhyId
 from ascend_agent.model.kubelet import AllocateServed, InstanceState, ListSent, ServingState
 from ascend_agent.model.npu import DriverState, Inventory, NpuUsage
+from ascend_agent.model.surroundings import LinkStates
 from ascend_agent.model.tasks import TaskState
 from ascend_agent.runtime.latest import Latest
 from ascend_agent.runtime.topic import TopicReader
@@ -53,6 +54,9 @@ class MetricSink(Protocol):
     def record_usage(self, usage: Mapping[PhyId, NpuUsage]) -> None:
         """Take over memory and utilisation."""
 
+    def record_links(self, links: LinkStates) -> None:
+        """Take over which network ports are down."""
+
     def record_cluster(self, seen: ClusterSeen) -> None:
         """Take over how the API server does and how current its objects are."""
 
@@ -74,6 +78,7 @@ class FeedMetrics:
             self._follow(bus.instance, metrics.record_instance),
             self._follow(bus.tasks, metrics.record_tasks),
             self._follow(bus.usage, metrics.record_usage),
+            self._follow(bus.links, metrics.record_links),
             self._follow(bus.allocations, metrics.record_allocations),
             self._follow(bus.api, self._record_cluster),
             self._follow(bus.own_node, self._record_cluster),

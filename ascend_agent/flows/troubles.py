@@ -11,6 +11,11 @@ class Troubles:
     def __init__(self) -> None:
         self._texts: dict[PhyId, str] = {}
 
+    @property
+    def phys(self) -> frozenset[PhyId]:
+        """The NPUs that have one."""
+        return frozenset(self._texts)
+
     def began(self, phy: PhyId, text: str) -> bool:
         """Note that an NPU has the trouble *text*; return whether no NPU had it until now."""
         new = text not in self._texts.values()

@@ -195,4 +195,5 @@ class WatchLinks:
             self._publish()
 
     def _publish(self) -> None:
-        self._states.put(LinkStates(npus=MappingProxyType(dict(self._known))))
+        known = MappingProxyType(dict(self._known))
+        self._states.put(LinkStates(npus=known, unread=self._troubles.phys))

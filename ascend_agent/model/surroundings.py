@@ -42,9 +42,10 @@ class LinkState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkStates:
-    """The ports of every NPU that has any, as last read."""
+    """The ports of every NPU that has any, as last read; ``unread``: reading failed since."""
 
     npus: Mapping[PhyId, LinkState] = field(default_factory=dict)
+    unread: frozenset[PhyId] = frozenset()
 
 
 # --- switches (A3) --------------------------------------------------------------------------

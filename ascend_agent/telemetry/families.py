@@ -1,7 +1,7 @@
 """The metrics page, made of what was measured.
 
 Names follow Prometheus' conventions: base units, ``_total`` for counters, ``_info`` for labels
-worth joining. What is told is decided in ``npu_families``,
+worth joining. What is told is decided in ``npu_families``, ``port_families``,
 ``agent_families`` and ``cluster_families``.
 """
 
@@ -27,6 +27,7 @@ from ascend_agent.telemetry.npu_families import (
     inventory_families,
     usage_families,
 )
+from ascend_agent.telemetry.port_families import port_families
 from ascend_agent.telemetry.series import gauge
 
 
@@ -53,6 +54,7 @@ class _Families(Collector):
         yield from inventory_families(measured.inventory)
         yield from health_families(measured.view)
         yield from usage_families(measured)
+        yield from port_families(measured.links)
         yield from holder_families(measured)
         yield from list_families(measured)
         yield from serving_families(measured)

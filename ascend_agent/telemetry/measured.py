@@ -14,6 +14,7 @@ from ascend_agent.model.health import NodeView
 from ascend_agent.model.ids import PhyId, ResourceName
 from ascend_agent.model.kubelet import InstanceState, ListSent, ServingState
 from ascend_agent.model.npu import DriverState, Inventory, NpuUsage
+from ascend_agent.model.surroundings import LinkStates
 from ascend_agent.model.tasks import TaskState
 
 LATENCY_BOUNDS_S = (
@@ -72,6 +73,7 @@ class Measured:
     allocations: Allocations | None = None
     tasks: tuple[TaskState, ...] = ()
     usage: Mapping[PhyId, NpuUsage] = field(default_factory=dict)
+    links: LinkStates | None = None
     serving: Mapping[ResourceName, ServingState] = field(default_factory=dict)
     sent: Mapping[ResourceName, Sent] = field(default_factory=dict)
     served: Mapping[ResourceName, Served] = field(default_factory=dict)

@@ -14,6 +14,7 @@ from ascend_agent.model.health import NodeView
 from ascend_agent.model.ids import PhyId
 from ascend_agent.model.kubelet import AllocateServed, InstanceState, ListSent, ServingState
 from ascend_agent.model.npu import DriverState, Inventory, NpuUsage
+from ascend_agent.model.surroundings import LinkStates
 from ascend_agent.model.tasks import TaskState
 from ascend_agent.telemetry.measured import Measured, Sent, Served
 
@@ -47,6 +48,10 @@ class Metrics:
     def record_usage(self, usage: Mapping[PhyId, NpuUsage]) -> None:
         """Take over memory and utilisation."""
         self._measured = replace(self._measured, usage=usage)
+
+    def record_links(self, links: LinkStates) -> None:
+        """Take over which network ports are down."""
+        self._measured = replace(self._measured, links=links)
 
     def record_allocations(self, allocations: Allocations) -> None:
         """Take over who holds which NPU."""

@@ -20,6 +20,7 @@ from ascend_agent.model.kubelet import (
 )
 from ascend_agent.model.npu import DriverPhase, DriverState, Inventory, NpuUsage
 from ascend_agent.model.pods import Pods
+from ascend_agent.model.surroundings import LinkStates
 from ascend_agent.model.tasks import TaskState
 from tests.fakes.cluster import node_object
 from tests.fakes.npus import inventory, node_view
@@ -64,6 +65,9 @@ class _Sink:
     def record_usage(self, usage: Mapping[PhyId, NpuUsage]) -> None:
         self.got.append(usage)
 
+    def record_links(self, links: LinkStates) -> None:
+        self.got.append(links)
+
     def record_cluster(self, seen: ClusterSeen) -> None:
         self.got.append(seen)
 
@@ -84,6 +88,7 @@ async def test_every_channel_with_a_metric_reaches_the_sink_once() -> None:
         partial(bus.instance.claim("test").put, InstanceState(phase=InstancePhase.HOLDING)),
         partial(bus.tasks.claim("test").put, (TaskState(name="x", running=True, restarts=0),)),
         partial(bus.usage.claim("test").put, {}),
+        partial(bus.links.claim("test").put, LinkStates()),
         partial(bus.allocations.claim("test").put, Allocations(known=True, holders={})),
         partial(bus.serving[RESOURCE].claim("test").put, serving),
     ]
@@ -103,6 +108,7 @@ async def test_every_channel_with_a_metric_reaches_the_sink_once() -> None:
         bus.instance.value,
         bus.tasks.value,
         bus.usage.value,
+        bus.links.value,
         bus.allocations.value,
         serving,
     ]

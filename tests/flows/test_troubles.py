@@ -22,7 +22,9 @@ def test_it_is_over_when_the_last_one_has_none() -> None:
 
     troubles.began(A, "no tool")
     troubles.began(B, "no tool")
+    assert troubles.phys == {A, B}
     assert not troubles.ended(A)
+    assert troubles.phys == {B}
     assert troubles.ended(B)
     assert not troubles.ended(B)
     assert troubles.began(A, "no tool")

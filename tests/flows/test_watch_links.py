@@ -60,6 +60,11 @@ def _known(bus: Bus) -> dict[PhyId, LinkState]:
     return dict(bus.links.value.npus)
 
 
+def _unread(bus: Bus) -> frozenset[PhyId]:
+    assert bus.links.value is not None
+    return bus.links.value.unread
+
+
 def _event(
     phy: int, code: FaultCode = LINK_DOWN, *, assertion: Assertion = Assertion.OCCURRED
 ) -> FaultEvent:
@@ -266,10 +271,12 @@ async def test_a_failure_leaves_what_was_known_and_is_said_once(
         tool.fails = {2: "no answer"}
         await asyncio.sleep(20)
         assert _known(bus) == {0: DOWN, 1: UP, 2: UNKNOWN}
+        assert _unread(bus) == {2}
 
         tool.fails = dict.fromkeys(range(3), "hccn_tool is not there")
         await asyncio.sleep(600)
         assert _known(bus) == {0: DOWN, 1: UP, 2: UNKNOWN}
+        assert _unread(bus) == {0, 1, 2}
         assert [(vars(told)["npu"], vars(told)["why"]) for told in caplog.records] == [
             (2, "no answer"),
             (0, "hccn_tool is not there"),
@@ -281,6 +288,7 @@ async def test_a_failure_leaves_what_was_known_and_is_said_once(
         await asyncio.sleep(600)
         assert [told.message for told in caplog.records] == ["network ports readable"]
         assert _known(bus) == {0: DOWN, 1: UP, 2: UP}
+        assert _unread(bus) == set()
 
 
 @pytest.mark.parametrize(

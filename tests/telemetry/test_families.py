@@ -17,6 +17,7 @@ from ascend_agent.model.kubelet import (
 )
 from ascend_agent.model.npu import DriverPhase, DriverState, NpuUsage
 from ascend_agent.model.pods import Pods
+from ascend_agent.model.surroundings import LinkState, LinkStates
 from ascend_agent.model.tasks import TaskState
 from ascend_agent.telemetry.families import page
 from ascend_agent.telemetry.measured import Measured, Sent, Served
@@ -40,6 +41,7 @@ FULL = Measured(
             memory_mib=1, memory_used_mib=1, ai_core_percent=1, vector_percent=1, npu_percent=1
         )
     },
+    links=LinkStates(npus={PhyId(3): LinkState(link_down=False)}),
     serving={NAME: ServingState(resource=NAME, phase=ServingPhase.STREAMING)},
     sent={
         NAME: Sent(

@@ -19,6 +19,7 @@ from ascend_agent.model.kubelet import (
 )
 from ascend_agent.model.npu import DriverPhase, DriverState, NpuUsage
 from ascend_agent.model.pods import Pods
+from ascend_agent.model.surroundings import LinkState, LinkStates
 from ascend_agent.model.tasks import TaskState
 from ascend_agent.telemetry.metrics import Metrics
 from tests.fakes.npus import inventory, node_view
@@ -91,6 +92,7 @@ def test_every_other_fact_reaches_the_page() -> None:
     metrics.record_instance(InstanceState(phase=InstancePhase.HOLDING))
     metrics.record_tasks((TaskState(name="fold-health", running=True, restarts=1),))
     metrics.record_cluster(ClusterSeen(pods=Pods(pods=(), live=True)))
+    metrics.record_links(LinkStates(npus={PhyId(0): LinkState(ub_down=4)}))
     holder = Holder(namespace="ml", pod="a", container="b")
     metrics.record_allocations(
         Allocations(known=True, holders=MappingProxyType({PhyId(0): (holder,)}))
@@ -108,6 +110,7 @@ def test_every_other_fact_reaches_the_page() -> None:
     assert found["log_lines_dropped_total"] == 5
     assert found['api_requests_total{kind="patch"}'] == 3
     assert found['api_view_live{view="pods"}'] == 1
+    assert found['npu_ports_down{kind="ub",npu="0"}'] == 4
     assert len(of(found, "npu_holder_info")) == 1
     assert len(of(found, "streams")) == 2
 
