@@ -55,7 +55,7 @@ from ascend_agent.flows.report_status import StatusReport
 from ascend_agent.flows.serve_http import ServeHttp
 from ascend_agent.flows.serve_resource import ServeResource
 from ascend_agent.flows.subscribe_faults import SubscribeFaults
-from ascend_agent.flows.update_annotations import UpdateAnnotations
+from ascend_agent.flows.update_annotations import NodeWants, UpdateAnnotations
 from ascend_agent.flows.watch_links import WatchLinks
 from ascend_agent.flows.watch_sockets import WatchSockets
 from ascend_agent.flows.watch_switches import WatchSwitches
@@ -512,17 +512,20 @@ class Agent:
         if self._settings.kubernetes_events:
             post = PostEvents(poster=cluster, bus=bus, clock=self._clock)
             tasks.append(TaskSpec(name="post-events", backoff=_ENDLESS, run=post.run))
-        update = UpdateAnnotations(
-            dialect=self._dialect,
-            specs=_SPECS,
-            labels=self._settings.node_labels,
-            editor=cluster,
-            bus=bus,
-            operator=bus.operator.claim("update-annotations"),
-            published=bus.published.claim("update-annotations"),
-            clock=self._clock,
-        )
-        tasks.append(TaskSpec(name="update-annotations", backoff=_ENDLESS, run=update.run))
+        if self._settings.node_labels or self._settings.node_annotations:
+            update = UpdateAnnotations(
+                dialect=self._dialect,
+                specs=_SPECS,
+                wants=NodeWants(
+                    labels=self._settings.node_labels, isolation=self._settings.node_annotations
+                ),
+                editor=cluster,
+                bus=bus,
+                operator=bus.operator.claim("update-annotations"),
+                published=bus.published.claim("update-annotations"),
+                clock=self._clock,
+            )
+            tasks.append(TaskSpec(name="update-annotations", backoff=_ENDLESS, run=update.run))
         return tasks
 
     def _offers(self, word: str) -> ResourceOffers:

@@ -170,6 +170,13 @@ OPTIONS: tuple[Option, ...] = (
         "keep the node's labels about its NPUs (default true)",
     ),
     Option(
+        "node-annotations",
+        "node_annotations",
+        _RUN,
+        None,
+        "list isolated NPUs on the node, where people release them (default true)",
+    ),
+    Option(
         "kubernetes-events",
         "kubernetes_events",
         _RUN,

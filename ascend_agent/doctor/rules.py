@@ -15,8 +15,8 @@ def _always(settings: Settings) -> bool:  # noqa: ARG001 -- one of several answe
     return True
 
 
-def _writes_labels(settings: Settings) -> bool:
-    return settings.node_labels
+def _writes_node(settings: Settings) -> bool:
+    return settings.node_labels or settings.node_annotations
 
 
 def _posts_events(settings: Settings) -> bool:
@@ -51,8 +51,8 @@ RULES: Final = (
     Rule(
         verb="patch",
         resource="nodes",
-        needed=_writes_labels,
-        why="to keep its labels (--node-labels)",
+        needed=_writes_node,
+        why="to keep its labels (--node-labels) and list isolated NPUs (--node-annotations)",
     ),
     Rule(verb="list", resource="pods", why="to see this node's pods"),
     Rule(verb="watch", resource="pods", why="to see them come and go"),

@@ -40,6 +40,14 @@ _MS_PER_S = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NodeWants:
+    """What is to be kept on the Node: its labels, and which NPUs are isolated."""
+
+    labels: bool = True
+    isolation: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Plan:
     """What should be sent now, and when to plan again though nothing changed."""
 
@@ -59,17 +67,14 @@ class _Failure:
 
 
 class UpdateAnnotations:
-    """Keeps the labels and annotations of the own Node as the dialect wants them.
-
-    Not *labels*: its annotations alone.
-    """
+    """Keeps the labels and annotations of the own Node as the dialect wants them."""
 
     def __init__(  # noqa: PLR0913 -- one for each thing that is read, told or kept
         self,
         *,
         dialect: SchedulerDialect,
         specs: Mapping[str, ChipSpec],
-        labels: bool,
+        wants: NodeWants,
         editor: ClusterEditor,
         bus: Bus,
         operator: Publisher[OperatorEdit | Restored],
@@ -78,7 +83,7 @@ class UpdateAnnotations:
     ) -> None:
         self._dialect = dialect
         self._specs = specs
-        self._labels = labels
+        self._wants = wants
         self._editor = editor
         self._bus = bus
         self._clock = clock
@@ -126,7 +131,7 @@ class UpdateAnnotations:
 
     def _compare(self) -> None:
         node = self._node()
-        if node is not None:
+        if node is not None and self._wants.isolation:
             self._separations.compare(node, self._clock.now())
 
     def _plan(self) -> _Plan:
@@ -142,7 +147,7 @@ class UpdateAnnotations:
                 driver=driver,
                 node=node,
                 now=now,
-                labels=self._labels,
+                labels=self._wants.labels,
                 isolation=isolation,
             )
         )

@@ -119,6 +119,10 @@ class Settings(BaseModel):
     node_labels: bool = Field(
         default=True, description="keep the node's labels about its NPUs (chip, memory, driver)"
     )
+    node_annotations: bool = Field(
+        default=True,
+        description="list isolated NPUs in annotations of the node, where people release them",
+    )
     kubernetes_events: bool = Field(
         default=True, description="tell of faults and recoveries by Events of the node"
     )

@@ -191,7 +191,8 @@ async def test_the_agent_can_be_told_to_leave_the_node_alone(fake_dcmi: Path) ->
     async with FakeApiServer().running() as server, node(fake_dcmi, FOUR) as there:
         has_node(server)
         told = options(there, server)
-        async with there.serving(*told, "--node-labels=false") as agent:
+        unwritten = ("--node-labels=false", "--node-annotations=false")
+        async with there.serving(*told, *unwritten) as agent:
             await phase(agent, "ready")
             status = await agent.status()
 

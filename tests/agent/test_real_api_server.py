@@ -23,6 +23,10 @@ pytestmark = pytest.mark.cluster
 FOUR = "preset 910B3 4"
 READS = {(verb, of, "", "") for verb in ("list", "watch") for of in ("nodes", "pods")}
 CHIP = "node.kubernetes.io/npu.chip.name"
+UNWRITTEN = "settings.nodeLabels=false,settings.nodeAnnotations=false"
+NOT_WRITTEN = ("--node-labels=false", "--node-annotations=false")
+"""The Node is left alone: what the chart is told, and what the agent is."""
+
 LASTING = 0x80818C00
 """A code that takes an NPU out of service, and that no rule about how often or how long names."""
 
@@ -162,7 +166,7 @@ async def test_labels_are_kept_with_two_watches_and_a_patch_a_change(
 async def test_an_agent_that_may_write_nothing_asks_for_nothing_that_writes(
     control_plane: ControlPlane, api: Api, own_namespace: str, fake_dcmi: Path, tmp_path: Path
 ) -> None:
-    """Without labels and Events the chart grants no patch, and the agent misses none."""
+    """Without labels, annotations and Events the chart grants no patch, and none is missed."""
     name = f"node-{own_namespace}"
     await make_node(api, name)
     async with (
@@ -171,12 +175,10 @@ async def test_an_agent_that_may_write_nothing_asks_for_nothing_that_writes(
             api,
             tmp_path / "account",
             namespace=own_namespace,
-            options=("--set", "settings.nodeLabels=false,settings.kubernetesEvents=false"),
+            options=("--set", f"{UNWRITTEN},settings.kubernetesEvents=false"),
         ) as account,
         node(fake_dcmi, FOUR) as there,
-        in_pod(
-            there, account, "--node-labels=false", "--kubernetes-events=false", name=name
-        ) as agent,
+        in_pod(there, account, *NOT_WRITTEN, "--kubernetes-events=false", name=name) as agent,
     ):
         await agent.until(lambda status: status["api"]["phase"] == "ready")
         await eventually(lambda: _used_all(account), what="a request for each rule that is granted")
@@ -261,12 +263,10 @@ async def test_fault_rules_come_from_a_config_map_and_bad_ones_change_nothing(
             api,
             tmp_path / "account",
             namespace=own_namespace,
-            options=("--set", f"settings.faultConfigMap={chosen},settings.nodeLabels=false"),
+            options=("--set", f"settings.faultConfigMap={chosen},{UNWRITTEN}"),
         ) as account,
         node(fake_dcmi, FOUR) as there,
-        in_pod(
-            there, account, "--node-labels=false", "--fault-config-map", chosen, name=name
-        ) as agent,
+        in_pod(there, account, *NOT_WRITTEN, "--fault-config-map", chosen, name=name) as agent,
     ):
         host, kubelet = there.host, there.kubelet
         host.inject(1, LASTING)

@@ -101,7 +101,7 @@ async def test_a_rule_that_is_not_needed_is_not_missed(tmp_path: Path) -> None:
     where = place(
         tmp_path,
         cluster=dataclasses.replace(FACTS, allowed=allowed),
-        settings={"node_labels": False},
+        settings={"node_labels": False, "node_annotations": False},
     )
 
     assert {verdict for verdict, _ in await found(RULES_GRANTED, where)} == {Verdict.OK}

@@ -7,16 +7,26 @@ from ascend_agent.settings import Settings
 
 
 def test_nothing_may_be_written_that_was_switched_off() -> None:
-    """Least privilege: without labels and Events the agent asks for no patch."""
-    quiet = Settings(node_labels=False, kubernetes_events=False)
+    """Least privilege: without labels, annotations and Events the agent asks for no patch."""
+    quiet = Settings(node_labels=False, node_annotations=False, kubernetes_events=False)
 
     assert {rule.verb for rule in required(quiet)} == {"list", "watch"}
+
+
+@pytest.mark.parametrize("one", ["node_labels", "node_annotations"])
+def test_either_of_labels_and_annotations_needs_the_node_to_be_changed(one: str) -> None:
+    neither = {"node_labels": False, "node_annotations": False}
+    more = set(required(Settings.model_validate(neither | {one: True})))
+
+    assert {rule.text for rule in more - set(required(Settings.model_validate(neither)))} == {
+        "patch nodes"
+    }
 
 
 @pytest.mark.parametrize(
     ("off", "rules"),
     [
-        ("node_labels", {"patch nodes"}),
+        ("node_labels", set()),
         ("kubernetes_events", {"create events -n default", "patch events -n default"}),
     ],
 )

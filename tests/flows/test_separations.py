@@ -22,7 +22,7 @@ from ascend_agent.faults.ledger import HealthRules, Ledger
 from ascend_agent.flows.fold_health import FoldHealth, HealthSinks
 from ascend_agent.flows.follow_cluster import FollowCluster
 from ascend_agent.flows.keep_isolation import KeepIsolation
-from ascend_agent.flows.update_annotations import UpdateAnnotations
+from ascend_agent.flows.update_annotations import NodeWants, UpdateAnnotations
 from ascend_agent.model.fault import (
     Assertion,
     FaultCode,
@@ -45,6 +45,7 @@ from tests.fakes.state_file import FakeStateFile
 
 RESET = FaultCode(0x80E18005)  # three times a day, and people must look at the chip
 NPUS = 6
+ANNOTATIONS = NodeWants(labels=False)
 SPECS = {spec.generation: spec for spec in chips.SPECS}
 READY = DriverState(phase=DriverPhase.READY, dcmi_version="24.1")
 HOLDING = InstanceState(phase=InstancePhase.HOLDING)
@@ -122,9 +123,13 @@ class _Node:
 
 @asynccontextmanager
 async def agent(
-    cluster: FakeCluster, file: FakeStateFile, *, labels: bool = False, read: int = NPUS
+    cluster: FakeCluster,
+    file: FakeStateFile,
+    *,
+    wants: NodeWants = ANNOTATIONS,
+    read: int = NPUS,
 ) -> AsyncIterator[_Node]:
-    """Run an agent; by itself it writes no labels, so that what is sent is about isolation."""
+    """Run an agent; it writes no labels unless told to, so that what is sent is about isolation."""
     bus, clock = Bus([]), Clock()
     bus.inventory.claim("test").put(inventory(NPUS))
     bus.driver.claim("test").put(READY)
@@ -158,7 +163,7 @@ async def agent(
     update = UpdateAnnotations(
         dialect=plain.DIALECT,
         specs=SPECS,
-        labels=labels,
+        wants=wants,
         editor=cluster,
         bus=bus,
         operator=bus.operator.claim("test"),
@@ -255,16 +260,29 @@ async def test_without_isolation_nothing_is_written() -> None:
     assert cluster.sent == []
 
 
-async def test_an_agent_told_to_write_no_labels_writes_no_labels() -> None:
+@pytest.mark.parametrize("labels", [True, False])
+@pytest.mark.parametrize("isolation", [True, False])
+async def test_of_labels_and_annotations_each_is_written_where_it_is_wanted(
+    labels: bool,  # noqa: FBT001 -- the case
+    isolation: bool,  # noqa: FBT001 -- the case
+) -> None:
     cluster = FakeCluster()
-    async with agent(cluster, FakeStateFile()) as node:
+    wants = NodeWants(labels=labels, isolation=isolation)
+    async with agent(cluster, FakeStateFile(), wants=wants) as node:
         await node.isolate(3)
 
-    assert cluster.node.labels == {}
-    async with agent(cluster, FakeStateFile(), labels=True):
-        await settle()
+    assert ("accelerator" in cluster.node.labels) is labels
+    assert (SEPARATED in cluster.node.annotations) is isolation
 
-    assert "accelerator" in cluster.node.labels
+
+async def test_where_no_annotation_is_wanted_none_of_another_agent_counts() -> None:
+    cluster = FakeCluster(annotations={SEPARATED: "Ascend910-3"})
+    wants = NodeWants(isolation=False)
+    async with agent(cluster, FakeStateFile(), wants=wants) as node:
+        await asyncio.sleep(60)
+
+        assert node.separated() == []
+    assert cluster.node.annotations == {SEPARATED: "Ascend910-3"}
 
 
 async def test_a_flapping_npu_costs_no_write_each_time() -> None:

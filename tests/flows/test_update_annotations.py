@@ -20,7 +20,7 @@ from ascend_agent.errors import (
     RejectedError,
 )
 from ascend_agent.flows.follow_cluster import FollowCluster
-from ascend_agent.flows.update_annotations import UpdateAnnotations
+from ascend_agent.flows.update_annotations import NodeWants, UpdateAnnotations
 from ascend_agent.model.cluster import ForeignEdit, MetadataField, Report
 from ascend_agent.model.health import NodeView
 from ascend_agent.model.ids import Millis
@@ -61,7 +61,6 @@ async def updating(
     *,
     view: NodeView | None = None,
     dialect: plain.PlainDialect | None = None,
-    labels: bool = True,
 ) -> AsyncIterator[_Node]:
     bus = Bus([])
     node = _Node(
@@ -85,7 +84,7 @@ async def updating(
     update = UpdateAnnotations(
         dialect=dialect or plain.DIALECT,
         specs={spec.generation: spec for spec in chips.SPECS},
-        labels=labels,
+        wants=NodeWants(),
         editor=cluster,
         bus=bus,
         operator=bus.operator.claim("test"),
@@ -394,7 +393,7 @@ async def test_news_that_were_missed_stop_nothing() -> None:
     flow = UpdateAnnotations(
         dialect=plain.DIALECT,
         specs={spec.generation: spec for spec in chips.SPECS},
-        labels=True,
+        wants=NodeWants(),
         editor=cluster,
         bus=bus,
         operator=bus.operator.claim("test"),

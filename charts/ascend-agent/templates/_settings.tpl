@@ -16,7 +16,7 @@ wins over them.
 {{- end -}}
 {{- end -}}
 {{- if not .Values.useApiServer -}}
-{{- $given = omit $given "nodeLabels" "relaxTls" "kubernetesEvents" "faultConfigMap" -}}
+{{- $given = omit $given "nodeLabels" "nodeAnnotations" "relaxTls" "kubernetesEvents" "faultConfigMap" -}}
 {{- end -}}
 {{- $given = merge (dict "kubeletDir" (include "ascend-agent.kubeletDir" .) "devicePluginDir" (include "ascend-agent.devicePluginDir" .)) $given -}}
 {{- if include "ascend-agent.looksAtHost" . -}}
