@@ -210,6 +210,9 @@ class Agent:
             log.warning("driver library not checked", extra={"library": settings.library})
         if self._without_api:
             log.info("api server not used", extra={"why": self._without_api})
+            if settings.fault_config_map is not None:
+                unfollowed = {"config_map": settings.fault_config_map, "why": self._without_api}
+                log.warning("fault config map not followed", extra=unfollowed)
 
     def reregister(self) -> None:
         """Re-create every socket and register anew (SIGHUP)."""

@@ -101,3 +101,19 @@ async def test_a_kubeconfig_needs_no_token(
     told = {"node_name": "n1", "kubeconfig": tmp_path / "k", "service_account_dir": tmp_path / "no"}
 
     assert "api server not used" not in await said(caplog, tmp_path, **told)
+
+
+async def test_a_config_map_that_can_not_be_followed_is_told(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    """The rules that its operator counts on are not in force."""
+    lines = await said(caplog, tmp_path, fault_config_map="kube-system/rules")
+
+    assert lines["fault config map not followed"]["config_map"] == "kube-system/rules"
+    assert "NODE_NAME" in lines["fault config map not followed"]["why"]
+
+
+async def test_without_a_config_map_none_is_missed(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    assert "fault config map not followed" not in await said(caplog, tmp_path)
