@@ -208,7 +208,9 @@ def _upgrade(raw: object, where: str) -> Upgrade:
 def _history(raw: object, where: str) -> CodeHistory:
     moments = ("last_fault_ms", "last_recover_ms", "stands_since_ms")
     fields = _fields(raw, where, ("occurrences", *moments))
-    occurrences = [_at(at, f"{where}[{n}]") for n, at in _list(fields["occurrences"], where)]
+    occurrences = [
+        _at(at, f"{where}.occurrences[{n}]") for n, at in _list(fields["occurrences"], where)
+    ]
     if len(occurrences) > _MOST_OCCURRENCES or occurrences != sorted(occurrences):
         raise _WrongError(f"{where}.occurrences are too many, or do not ascend")
     fault, recover, stands = [
