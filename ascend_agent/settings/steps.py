@@ -133,7 +133,11 @@ class SwitchPlace(BaseModel):
 
 
 class SwitchStep(_Step):
-    """A fault code of a switch appears, goes away, or is told once (pulse)."""
+    """A fault code of a switch appears, goes away, or is told once (pulse).
+
+    ``switch`` has ``chip``, ``port`` (``7`` or ``0-15``; none: the whole chip), ``peer`` (``cpu``,
+    ``npu`` or ``L2``), and, where wanted, ``id`` and ``severity``.
+    """
 
     switch: SwitchPlace
     fault: Code | None = Field(default=None, lt=1 << 32)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 
+from ascend_agent.driver.dcmi.abi import LIBLINGQU
 from ascend_agent.driver.dcmi.backend import DcmiBackend
 from ascend_agent.driver.dcmi.library import structure
 from ascend_agent.driver.dcmi.npusmi import NpuSmi
@@ -57,10 +58,11 @@ def opened(library: Path, *model: str) -> Iterator[Opened]:
     with fake_host(*model) as host, tempfile.TemporaryDirectory() as folder:
         # A copy: the loader hands out a library that was loaded before, its state included.
         own = shutil.copy(library, Path(folder) / "libdcmi.so")
+        switches = shutil.copy(library.with_name(LIBLINGQU), Path(folder) / LIBLINGQU)
         os.putenv("FAKE_DCMI_DIR", str(host.directory))
         seen: SimpleQueue[bytes] = SimpleQueue()
         backend = DcmiBackend(
-            {"library": own, "allow_unsafe_library": True, "library_path": ""},
+            {"library": own, "switch_library": switches, "allow_unsafe_library": True},
             lambda _seen_ns, raw: seen.put(raw),
             pause=lambda _: None,
             tool=NpuSmi(places=()),
@@ -71,8 +73,22 @@ def opened(library: Path, *model: str) -> Iterator[Opened]:
         yield Opened(host, backend, seen)
 
 
+def full_switch_list(library: Path) -> None:
+    """Read the longest list of switch faults, and be told of one."""
+    with opened(library, "preset 910C 2") as fake:
+        for port in range(130):
+            fake.host.change_switch(0x08520003, port=port)
+        answers = [fake.backend.switches.open(), fake.backend.switches.subscribe()]
+        fake.host.inject_switch(0x08520003, port=130)
+        told = fake.backend.decode(fake.seen.get(timeout=5))
+        listed = fake.backend.switches.read()
+        if any(answer["rc"] for answer in (*answers, listed)) or len(str(told)) < 20:
+            raise RuntimeError(f"{answers} {listed} {told}")
+
+
 def every_operation(library: Path) -> None:
     """Run every operation on every chip of every preset, with full lists."""
+    full_switch_list(library)
     for preset in PRESETS:
         with opened(library, f"preset {preset}", "callbacks on") as fake:
             fake.backend.subscribe()
@@ -137,11 +153,22 @@ def short_code_list(library: Path) -> None:
         fake.backend._opened().call("fault_codes", 0, 0, ctypes.byref(count), buffer, 128)
 
 
+def short_switch_list(library: Path) -> None:
+    """Claim room for 128 switch faults where there is room for 64."""
+    with opened(library, "preset 910C 2") as fake:
+        fake.backend.switches.open()
+        entries, count = (structure("LqDcmiEvent") * 64)(), ctypes.c_uint()
+        lingqu = fake.backend.switches._opened()
+        longer = ctypes.cast(entries, ctypes.POINTER(structure("LqDcmiEvent")))
+        lingqu.call("lq_dcmi_get_fault_info", 128, ctypes.byref(count), longer)
+
+
 MISTAKES: dict[str, Callable[[Path], None]] = {
     "short-process-list": short_process_list,
     "short-chip-info": short_chip_info,
     "short-affinity": short_affinity,
     "short-code-list": short_code_list,
+    "short-switch-list": short_switch_list,
 }
 
 
