@@ -51,6 +51,7 @@ class _PortReader:
         self._flow = flow
         self._late_s = _STARTS_AFTER_S + place * _SPREAD_S
         self._wakeup = Wakeup()
+        self._next_at = asyncio.get_running_loop().time() + self._late_s
         self._looks: list[float] = []
 
     def look_now(self) -> None:
@@ -62,21 +63,20 @@ class _PortReader:
     def look_in_turn(self) -> None:
         """Ask when it is this NPU's turn, as all are to be asked, unless that is near anyway."""
         at = asyncio.get_running_loop().time() + self._late_s
-        if not any(look <= at for look in self._looks):
+        if not any(look <= at for look in (self._next_at, *self._looks)):
             self._looks.append(at)
             self._wakeup.set()
 
     async def run(self) -> None:
         """Ask for ever."""
         clock = asyncio.get_running_loop().time
-        next_at = clock() + self._late_s
         while True:
-            while (at := min([next_at, *self._looks])) > clock():
+            while (at := min([self._next_at, *self._looks])) > clock():
                 await self._wakeup.wait(at)
             started = clock()
             self._looks = [at for at in self._looks if at > started]
             await self._flow.read(self.npu, self.ports)
-            next_at = started + _EVERY_S
+            self._next_at = started + _EVERY_S
             if (rest_s := started + _BREATH_S - clock()) > 0:
                 await asyncio.sleep(rest_s)
 

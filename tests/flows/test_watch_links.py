@@ -186,7 +186,9 @@ async def test_lost_events_ask_about_all_in_turn() -> None:
     bus.inventory.claim("test").put(inventory(2))
     faults = bus.faults.claim("test")
     async with running(_flow(bus, tool).run):
+        faults.publish(Resync(npu=None, reason="worker started"))
         await asyncio.sleep(100)
+        assert (tool.times(0), tool.times(1)) == ([2], [7])  # they would be asked about anyway
         faults.publish(Resync(npu=None, reason="worker started"))
         await asyncio.sleep(20)
         assert (tool.times(0), tool.times(1)) == ([2, 102], [7, 107])
