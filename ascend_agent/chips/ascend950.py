@@ -7,6 +7,7 @@ from ascend_agent.model.chip import CardWords, ChipSpec, Ports, VisibleIds
 from ascend_agent.model.npu import ChipIdentity, NpuIdentity
 
 _LONGEST_NAME = 32
+_ATLAS_850 = frozenset({0x23, 0x25, 0x27})
 
 
 def _recognises(chip: ChipIdentity) -> bool:
@@ -33,5 +34,6 @@ SPEC: Final = ChipSpec(
     ),
     directories=(DirectoryWant(path="/dev/uburma"), DirectoryWant(path="/dev/ummu")),
     ports=Ports.UB,
+    bonded_mainboards=_ATLAS_850,
     dpu_slots=(*[("1", "9")] * 4, *[("2", "10")] * 4),
 )

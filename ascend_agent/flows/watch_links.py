@@ -9,6 +9,7 @@ is decided in ``faults``.
 import asyncio
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
@@ -130,16 +131,23 @@ class WatchLinks:
     async def read(self, npu: Npu, ports: Ports) -> None:
         """Ask about one NPU and publish what is known by then."""
         try:
-            self._known[npu.phy] = await self._links.read_link(npu, ports)
+            state = await self._links.read_link(npu, ports)
         except HostError as error:
             self._known.setdefault(npu.phy, LinkState())
             if self._troubles.began(npu.phy, str(error)):
                 extra = {**npu.names, "why": str(error)}
                 log.warning("network ports not readable", extra=extra)
         else:
+            self._known[npu.phy] = self._meaningful(npu, state)
             if self._troubles.ended(npu.phy):
                 log.info("network ports readable")
         self._publish()
+
+    def _meaningful(self, npu: Npu, state: LinkState) -> LinkState:
+        """Return *state* without bonded ports where the main board leads none of them outside."""
+        if npu.identity.chip.mainboard_id in self._specs[npu.generation].bonded_mainboards:
+            return state
+        return replace(state, bonding_down=None)
 
     def _reader(self, npu: Npu, place: float) -> _PortReader | None:
         spec = self._specs.get(npu.generation)

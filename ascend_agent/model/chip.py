@@ -50,9 +50,11 @@ class ChipSpec:
     node has. ``common_nodes`` are wanted once a container, besides ``/dev/davinci<phy>``;
     ``product_nodes`` are further ones of single products, by the driver's product type.
     ``runtime_envs`` is what the vendor's container runtime must be told besides the ids.
-    ``card`` is how labels of the node call it. ``ports`` are its network ports. ``coupled_card``:
-    the chips of one card are reset together. ``dpu_slots`` are the slots of the DPU NICs on its UB,
-    one tuple an NPU, by physical id modulo their number; empty: it works with no DPU NICs.
+    ``card`` is how labels of the node call it. ``ports`` are its network ports;
+    ``bonded_mainboards`` are the main boards on which some of them are bonded and lead outside.
+    ``coupled_card``: the chips of one card are reset together. ``dpu_slots`` are the slots of the
+    DPU NICs on its UB, one tuple an NPU, by physical id modulo their number; empty: it works with
+    no DPU NICs.
     ``has_switches``: its nodes have Lingqu switches, whose library tells of their faults.
     """
 
@@ -68,6 +70,7 @@ class ChipSpec:
     product_nodes: Mapping[str, tuple[NodeWant, ...]] = field(default_factory=dict)
     runtime_envs: Mapping[str, str] = field(default_factory=dict)
     ports: Ports = Ports.NONE
+    bonded_mainboards: frozenset[int] = frozenset()
     coupled_card: bool = False
     has_switches: bool = False
     dpu_slots: tuple[tuple[str, ...], ...] = ()

@@ -309,6 +309,25 @@ async def test_only_npus_that_have_ports_are_asked_about(
     assert tool.kinds == kinds
 
 
+@pytest.mark.parametrize(
+    ("mainboard", "bonded"), [(0x23, 2), (0x25, 2), (0x27, 2), (0x03, None), (0x6A, None)]
+)
+async def test_bonded_ports_count_on_the_boards_that_lead_them_outside(
+    mainboard: int, bonded: int | None
+) -> None:
+    """On others nothing is plugged in, and every port is down for ever."""
+    bus, tool = Bus([]), _Tool(states={0: LinkState(bonding_down=2, ub_down=1)})
+    (known,) = _of(inventory(1), "950").npus
+    chip = dataclasses.replace(known.identity.chip, mainboard_id=mainboard)
+    identity = dataclasses.replace(known.identity, chip=chip)
+    a5 = dataclasses.replace(known, identity=identity)
+    bus.inventory.claim("test").put(dataclasses.replace(inventory(1), npus=(a5,)))
+    async with running(_flow(bus, tool).run):
+        await asyncio.sleep(20)
+
+    assert _known(bus) == {0: LinkState(bonding_down=bonded, ub_down=1)}
+
+
 async def test_an_npu_that_moved_is_asked_about_at_once_and_one_that_is_lost_not_at_all() -> None:
     """On A5 the tool is told the address: the last answer may have been another chip's."""
     bus, tool = Bus([]), _Tool(states={1: DOWN})
