@@ -123,6 +123,7 @@ class WatchLinks:
                     self._hear(events, readers)
                     self._compare(readings, readers)
                     await wakeup.wait()
+                    await asyncio.sleep(0)  # the kubelet's streams first
         finally:
             events.close()
             readings.close()
