@@ -60,7 +60,7 @@ def _take_upgrade(draft: Draft, upgrade: Upgrade) -> None:
             draft.codes[code] = _standing(record, upgrade.at_ms)
         case UpgradeKind.FREQUENCY if record.last_recover_ms is None:
             # Nobody wrote down that it is over: the driver's reading will tell.
-            fault_at = record.last_fault_ms or upgrade.at_ms
+            fault_at = upgrade.at_ms if record.last_fault_ms is None else record.last_fault_ms
             draft.codes[code] = _standing(replace(record, last_fault_ms=fault_at), fault_at)
 
 
