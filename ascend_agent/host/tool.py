@@ -14,6 +14,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
@@ -26,12 +27,30 @@ _QUOTED = 80
 _FIRST_BYTES = 4096
 
 
+def _kill_group(leader: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(leader, signal.SIGKILL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """How long a run may take, how much it may print, and how many there may be ``at_once``.
+
+    ``most_bytes`` are for standard output and error each. Beyond ``limit_s`` there are ``slack_s``
+    for what is asked of the file system before, and for a killed program to go.
+    """
+
+    limit_s: float = 10.0
+    most_bytes: int = 1 << 20
+    at_once: int = 2
+    slack_s: float = 5.0
+
+
 class Tool:
     """A program of the driver's, as it lies at *path* now.
 
-    *check* returns the path to start, or raises HostError where that may not be trusted. Of a
-    program's standard output and error *most_bytes* each are accepted. Beyond *limit_s* there are
-    *slack_s* for what is asked of the file system before, and for a killed program to go.
+    *check* returns the path to start, or raises HostError where that may not be trusted; *kill*
+    ends a process group.
     """
 
     def __init__(
@@ -40,20 +59,16 @@ class Tool:
         path: Path,
         check: Callable[[str], str],
         environment: Mapping[str, str],
-        limit_s: float = 10.0,
-        most_bytes: int = 1 << 20,
-        at_once: int = 2,
-        slack_s: float = 5.0,
+        bounds: Bounds = Bounds(),
+        kill: Callable[[int], None] = _kill_group,
     ) -> None:
         self._path = path
         self._check = check
         self._environment = dict(environment)
-        self._limit_s = limit_s
-        self._most_bytes = most_bytes
-        self._at_once = at_once
-        self._within_s = limit_s + slack_s
-        self._turns = asyncio.Semaphore(at_once)
-        self._threads = Threads(name="vendor-tool", limit=at_once)
+        self._bounds = bounds
+        self._kill = kill
+        self._turns = asyncio.Semaphore(bounds.at_once)
+        self._threads = Threads(name="vendor-tool", limit=bounds.at_once)
         self._immortal: list[subprocess.Popen[bytes]] = []
         self._lock = Lock()  # of the list
 
@@ -71,10 +86,11 @@ class Tool:
 
         """
         async with self._turns:
-            run = _Run()
+            run = _Run(self._kill)
+            within_s = self._bounds.limit_s + self._bounds.slack_s
             try:
                 return await self._threads.run(
-                    lambda: self._answer(run, arguments), deadline_s=self._within_s
+                    lambda: self._answer(run, arguments), deadline_s=within_s
                 )
             except TimeoutError:
                 raise HostError(f"{self._path} can't be started: its files do not answer") from None
@@ -112,7 +128,7 @@ class Tool:
         """Let go of programs that did die in the end; refuse while too many of them still don't."""
         with self._lock:
             self._immortal = [process for process in self._immortal if process.poll() is None]
-            if len(self._immortal) >= self._at_once:
+            if len(self._immortal) >= self._bounds.at_once:
                 raise HostError(f"{self._path} hangs in the kernel and can't be ended")
 
     def _start(self, program: str, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
@@ -128,9 +144,9 @@ class Tool:
 
     def _collect(self, process: subprocess.Popen[bytes]) -> tuple[tuple[bytes, bytes], str]:
         """Return both outputs, and what is wrong where they did not end in time or in size."""
-        ends_at = time.monotonic() + self._limit_s
+        ends_at = time.monotonic() + self._bounds.limit_s
         outputs = (bytearray(), bytearray())
-        late = f"did not end within {self._limit_s:g} s"
+        late = f"did not end within {self._bounds.limit_s:g} s"
         with selectors.DefaultSelector() as selector:
             for pipe, output in zip((process.stdout, process.stderr), outputs, strict=True):
                 if pipe is not None:
@@ -144,8 +160,8 @@ class Tool:
                     key.data.extend(piece)
                     if not piece:
                         selector.unregister(key.fileobj)
-                    elif len(key.data) > self._most_bytes:
-                        return (b"", b""), f"prints more than {self._most_bytes} bytes"
+                    elif len(key.data) > self._bounds.most_bytes:
+                        return (b"", b""), f"prints more than {self._bounds.most_bytes} bytes"
         try:
             process.wait(max(ends_at - time.monotonic(), 0))
         except subprocess.TimeoutExpired:
@@ -163,7 +179,8 @@ class Tool:
 class _Run:
     """One run, which its thread and whoever gives it up may both end."""
 
-    def __init__(self) -> None:
+    def __init__(self, kill: Callable[[int], None]) -> None:
+        self._kill = kill
         self._process: subprocess.Popen[bytes] | None = None
         self._abandoned = False
 
@@ -182,8 +199,7 @@ class _Run:
         """Kill the program and whatever it started; safe when it has ended."""
         process = self._process
         if process is not None and process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            self._kill(process.pid)
 
 
 def _touch(program: str) -> None:

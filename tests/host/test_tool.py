@@ -2,26 +2,27 @@
 
 import asyncio
 import os
+import signal
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from ascend_agent.errors import HostError
-from ascend_agent.host.tool import Tool
+from ascend_agent.host.tool import Bounds, Tool
 
 pytestmark = pytest.mark.peer
 
 
-def _tool(place: Path, script: str, **limits: float) -> Tool:
+def _tool(place: Path, script: str, *, limit_s: float = 10.0) -> Tool:
     place.write_text(f"#!/bin/sh\n{script}\n")
     place.chmod(0o755)
     return Tool(
         path=place,
         check=lambda path: path,
         environment={"PATH": "/usr/bin:/bin", "LD_LIBRARY_PATH": "/usr/local/Ascend/lib64"},
-        limit_s=limits.get("limit_s", 10.0),
-        most_bytes=int(limits.get("most_bytes", 4096)),
+        bounds=Bounds(limit_s=limit_s, most_bytes=4096),
     )
 
 
@@ -37,7 +38,7 @@ def _pid(place: Path) -> int | None:
 
 
 def _ended(pid: int) -> bool:
-    """Return whether no such process runs; a zombie of somebody else's has ended."""
+    """Return whether no such process runs; a zombie has ended, whoever has to bury it."""
     try:
         return ") Z " in Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -141,6 +142,34 @@ async def test_two_run_at_once_and_no_more(tmp_path: Path) -> None:
     assert most == 2
 
 
+async def test_programs_that_can_not_be_killed_do_not_pile_up(tmp_path: Path) -> None:
+    """One that waits in the kernel for a broken card outlives its end; two of them are enough."""
+    started: list[int] = []
+    place = tmp_path / "tool"
+    place.write_text("#!/bin/sh\nexec sleep 600\n")
+    place.chmod(0o755)
+    tool = Tool(
+        path=place,
+        check=lambda path: path,
+        environment={"PATH": "/usr/bin:/bin"},
+        bounds=Bounds(limit_s=0.1),
+        kill=started.append,
+    )
+    for _ in range(2):
+        with pytest.raises(HostError, match=r"did not end within 0\.1 s"):
+            await tool.run()
+    with pytest.raises(HostError, match="hangs in the kernel"):
+        await tool.run()
+
+    pids = set(started)
+    assert len(pids) == 2
+    for pid in pids:
+        os.killpg(pid, signal.SIGKILL)
+        await _until(partial(_ended, pid))
+    place.write_text("#!/bin/sh\necho back\n")
+    assert await tool.run() == "back"
+
+
 async def test_an_absent_program_is_an_error_that_names_it(tmp_path: Path) -> None:
     tool = _tool(tmp_path / "tool", "")
     (tmp_path / "tool").unlink()
@@ -181,7 +210,9 @@ async def test_a_file_system_that_hangs_holds_nobody_up(tmp_path: Path) -> None:
         with pipe.open("rb"):  # waits for a writer
             return path
 
-    tool = Tool(path=tmp_path / "tool", check=hang, environment={}, limit_s=0.1, slack_s=0.1)
+    tool = Tool(
+        path=tmp_path / "tool", check=hang, environment={}, bounds=Bounds(limit_s=0.1, slack_s=0.1)
+    )
     with pytest.raises(HostError, match="can't be started: its files do not answer"):
         await tool.run()
     os.close(os.open(pipe, os.O_RDWR | os.O_NONBLOCK))  # lets the thread go
