@@ -164,3 +164,10 @@ def benchmarks(session: nox.Session) -> None:
     install(session, "test.txt")
     for name in session.posargs:
         session.run("python", "-m", f"benchmarks.{name}", "--json")
+
+
+@nox.session
+def soak(session: nox.Session) -> None:
+    """Let 10 million random events through the fold and say what they leave; an hour or less."""
+    install(session, "test.txt")
+    session.run("python", "-m", "benchmarks.soak", *session.posargs)
