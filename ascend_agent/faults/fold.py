@@ -16,7 +16,7 @@ from typing import Final, assert_never
 from ascend_agent.faults import condition as conditions
 from ascend_agent.faults import contact
 from ascend_agent.faults.condition import Condition
-from ascend_agent.faults.history import History, confirm, isolation_of, place, release
+from ascend_agent.faults.history import History, confirm, doubt, isolation_of, place, release
 from ascend_agent.faults.ledger import Facts, Ledger
 from ascend_agent.faults.npus_draft import NpusDraft
 from ascend_agent.faults.restore import restore
@@ -309,9 +309,12 @@ class _Folding:
         return Condition(npu=npu, link=facts.links.get(npu.phy), history=history)
 
     def _forget(self, phy: PhyId) -> None:
-        """Forget an NPU that left the inventory, but for what its rules remember."""
+        """Forget an NPU that left the inventory, but for what its rules remember.
+
+        What of that still stands when it comes back, only a reading can tell.
+        """
         npus = self._npus
-        history = npus.drop(phy).history
+        history = doubt(npus.drop(phy).history)
         npus.facts = replace(npus.facts, remembered={**npus.facts.remembered, phy: history})
 
     def _follow_driver(self, driver: DriverState) -> None:
@@ -358,6 +361,12 @@ class _Folding:
                 it.history, before=before, rules=rules, standing=it.standing(), now=now
             )
             npus.take(replace(it, history=moved.history), told=moved.notices)
+        remembered = {
+            phy: follow_rules(it, before=before, rules=rules, standing={}, now=now).history
+            for phy, it in npus.facts.remembered.items()
+        }
+        npus.facts = replace(npus.facts, remembered=remembered)
+        npus.learned = npus.learned or bool(remembered)
         if (switches := self._ledger.switches) is not None:
             self._ledger = replace(self._ledger, switches=switches.under(rules.switches))
 

@@ -272,6 +272,32 @@ def test_an_npu_that_left_the_inventory_comes_back_isolated() -> None:
     assert shown(back).reasons == (UnhealthyReason.MANUALLY_SEPARATED,)
 
 
+def test_a_code_that_ended_while_its_npu_was_away_has_ended() -> None:
+    """It could not occur a second time otherwise, nor be forgiven."""
+    ledger = under(rules(frequency={RESET: TWICE}))
+    ledger = fold(ledger, [occur(RESET, seq=1, at=21_000)], now=21_000)
+    ledger = fold(ledger, [inventory()], now=22_000)
+    ledger = fold(ledger, [inventory(0), answer(asked=1)], now=23_000)
+
+    ledger = fold(ledger, [occur(RESET, seq=2, at=30_000)], now=30_000)
+
+    assert [it.at_ms for it in shown(ledger).upgrades] == [30_000]
+
+
+def test_other_rules_concern_an_npu_that_is_away_too() -> None:
+    """Restored under the built-in rules, before the operator's were read."""
+    upgrade = Upgrade(code=RESET, level=TWICE.level, kind=UpgradeKind.FREQUENCY, at_ms=Millis(1))
+    ledger = empty(fault_rules=rules(frequency={RESET: TWICE}))
+    ledger = fold(ledger, [READY, restored(remembered(upgrade))])
+    assert ledger.isolation is not None
+    assert PhyId(0) in ledger.isolation.npus
+
+    ledger = fold(ledger, [rules(), inventory(0), answer()])
+
+    assert shown(ledger).healthy
+    assert ledger.isolation == Isolation()
+
+
 def test_a_replaced_card_does_not_inherit() -> None:
     kept = restored(remembered(MANUAL, die="A"))
     same = fold(empty(), [kept, READY, inventory(with_die(0, "A")), answer()])
