@@ -9,6 +9,8 @@ from ascend_agent.errors import HostError
 from ascend_agent.host.process_clock import ProcClock, parse_times
 from ascend_agent.model.surroundings import ProcessTimes
 
+pytestmark = pytest.mark.peer  # virtual time does not wait for threads
+
 # Fields 3 to 24 of a stat file: utime 250, stime 150, start 123456.
 _FIELDS = "S 1 4711 4711 0 -1 4194560 1022 0 0 0 250 150 7 8 20 0 1 0 123456 2500 300"
 
@@ -68,7 +70,6 @@ async def test_a_proc_that_can_not_be_read_is_an_error(proc: Path) -> None:
         await ProcClock(proc=proc).times_of([4711])
 
 
-@pytest.mark.peer
 async def test_a_proc_that_hangs_holds_nobody_up(proc: Path) -> None:
     stat = proc / "4711" / "stat"
     stat.unlink()
@@ -79,7 +80,6 @@ async def test_a_proc_that_hangs_holds_nobody_up(proc: Path) -> None:
     os.close(os.open(stat, os.O_RDWR | os.O_NONBLOCK))  # lets the thread go
 
 
-@pytest.mark.peer
 async def test_our_own_times_are_those_that_the_system_counts(tmp_path: Path) -> None:
     """The real file has the fields at the places that are read."""
     _process(tmp_path, 2, comm="kthreadd")

@@ -8,6 +8,8 @@ import pytest
 from ascend_agent.errors import HostError
 from ascend_agent.host.small_file import LocalFile
 
+pytestmark = pytest.mark.peer  # virtual time does not wait for threads
+
 
 async def test_it_is_read_as_it_is_now(tmp_path: Path) -> None:
     place = tmp_path / "hang.json"
