@@ -179,6 +179,19 @@ def test_one_that_chatters_does_not_silence_another() -> None:
     assert posted <= 106, "one each six seconds, and the burst"
 
 
+def test_counts_leave_four_turns_to_what_is_new() -> None:
+    _, book = drained(book_of(*(notice(phy) for phy in range(8))))
+    book = book_of(*(notice(phy, at=600_000) for phy in range(8)), book=book)
+
+    counts, book = drained(book, 600_000)
+    wake_at = records.due(book, Millis(T0 + 600_000)).wake_at
+    fresh, book = drained(book_of(*(notice(8 + phy) for phy in range(6)), book=book), 600_000)
+
+    assert len(counts) == 6
+    assert wake_at == T0 + 606_000
+    assert [series.key.npu for series in fresh] == [8, 9, 10, 11]
+
+
 def test_counts_take_turns() -> None:
     """The one that was sent longest ago is first."""
     _, book = drained(book_of(*(notice(phy) for phy in range(3))))
