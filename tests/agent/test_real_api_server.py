@@ -30,6 +30,11 @@ NOT_WRITTEN = ("--node-labels=false", "--node-annotations=false")
 LASTING = 0x80818C00
 """A code that takes an NPU out of service, and that no rule about how often or how long names."""
 
+TOO_OFTEN = 0x80E18005
+"""Three times a day, and people must look at the chip."""
+
+SEPARATED = "ascend-agent.io/manually-separated"
+
 _QUIET_S = 10
 """Long enough for what would repeat itself; a steady state has no event to wait for."""
 
@@ -47,7 +52,7 @@ async def account(
 
 @asynccontextmanager
 async def in_pod(
-    there: Node, account: ChartAccount, *options: str, name: str
+    there: Node, account: ChartAccount, *options: str, name: str, healthy: int = 4
 ) -> AsyncIterator[AgentProcess]:
     """Run an agent that finds the API server as a process in a pod does."""
     environment = {
@@ -56,7 +61,7 @@ async def in_pod(
         **there.host.environment,
     }
     async with running_agent(there.command(*account.options, *options), environment) as agent:
-        await there.kubelet.event("list", healthy=4)
+        await there.kubelet.event("list", healthy=healthy)
         yield agent
 
 
@@ -94,6 +99,12 @@ async def patched(account: ChartAccount, *, since: int) -> None:
         lambda event: event["verb"] == "patch" and event["user"]["username"] == account.user,
         since=since,
     )
+
+
+def annotations(found: Json | None) -> dict[str, str]:
+    assert found is not None
+    held: dict[str, str] = found["metadata"].get("annotations", {})
+    return held
 
 
 def labels(found: Json | None) -> dict[str, str]:
@@ -287,3 +298,40 @@ async def test_fault_rules_come_from_a_config_map_and_bad_ones_change_nothing(
     assert "faultCode.json" in refused["message"]
     assert account.refused() == []
     assert account.granted - account.used() == {("patch", "events", "default", "")}
+
+
+async def _remembers(there: Node, separated: str) -> bool | None:
+    file = there.home / "state" / "isolation.json"
+    return (file.exists() and f'"separated":"{separated}"' in file.read_text()) or None
+
+
+async def test_an_isolated_npu_stays_out_over_a_restart_until_people_take_it_off_the_list(
+    api: Api, account: ChartAccount, own_namespace: str, fake_dcmi: Path
+) -> None:
+    """W8 and W11 on a real API server: by the watch of the Node, with the chart's own rights."""
+    name = f"node-{own_namespace}"
+    await make_node(api, name)
+    async with node(fake_dcmi, FOUR) as there:
+        async with in_pod(there, account, name=name):
+            for phy in (1, 1, 1, 2, 2, 2):
+                there.host.notify(phy, TOO_OFTEN, assertion=2)
+            both = "Ascend910-1,Ascend910-2"
+            await api.until(node_path(name), lambda now: annotations(now).get(SEPARATED) == both)
+            # Only what the agent has seen there can be missed later.
+            await eventually(lambda: _remembers(there, both), what=f"{both} in the state file")
+        there.kubelet.forget()
+        theirs = {"metadata": {"annotations": {SEPARATED: "Ascend910-2"}}}
+        await api.patch(node_path(name), theirs)
+        async with in_pod(there, account, name=name, healthy=2) as agent:
+            await there.kubelet.event("list", healthy=3)
+            released = await agent.logged("npus released by hand")
+            await api.patch(node_path(name), {"metadata": {"annotations": {SEPARATED: None}}})
+            await there.kubelet.event("list", healthy=4)
+            left = await api.until(
+                node_path(name),
+                lambda now: not any("ascend-agent.io" in key for key in annotations(now)),
+            )
+
+    assert released["npus"] == [1]
+    assert "accelerator" in labels(left)
+    assert account.refused() == []
