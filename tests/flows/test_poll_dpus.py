@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+from collections.abc import Mapping, Sequence
 
 import pytest
 
@@ -43,10 +44,10 @@ class _File:
 class _Node:
     """An A5 node: its file, its cards, and what the flow says of them."""
 
-    def __init__(self, content: bytes | HostError | None = None) -> None:
+    def __init__(self, content: bytes | None = None, *, nics: FakeNics | None = None) -> None:
         self.bus = Bus([])
         self.file = _File(text() if content is None else content)
-        self.nics = FakeNics()
+        self.nics = nics or FakeNics()
         self.clock = Clock()
         self.npus = self.bus.inventory.claim("test")
         self.flow = PollDpus(
@@ -110,7 +111,7 @@ async def test_a_change_is_published_without_waiting(node: _Node) -> None:
 async def test_what_does_not_change_is_not_published_again(node: _Node) -> None:
     async with running(node.flow.run):
         node.nics.show(*nics())
-        await settle()
+        await asyncio.sleep(100)
         node.nics.show(*nics(), nic("other", vendor_id="0x8086"))
         await asyncio.sleep(100)
 
@@ -158,9 +159,12 @@ async def test_a_file_that_comes_and_goes_turns_it_on_and_off(node: _Node) -> No
         assert node.nics.watchers == 0
         assert node.states.bus_type == ""
         assert not node.states.health
+        before = node.bus.dpus.version
+        node.nics.show(*nics())
         node.file.content = text()
         await asyncio.sleep(6)
-        assert node.health(0) is SUB
+        assert node.health(0) is HEALTHY
+        assert node.bus.dpus.version == before + 1  # what was seen before it is not believed
 
 
 async def test_a_changed_file_is_followed(node: _Node) -> None:
@@ -173,6 +177,20 @@ async def test_a_changed_file_is_followed(node: _Node) -> None:
         await asyncio.sleep(6)
 
         assert node.states.by_npu[PhyId(0)] == ("x1", "x9")
+
+
+async def test_another_choice_of_cards_is_no_loss_of_those_before(node: _Node) -> None:
+    """Under one file a card that is gone is kept; another file is another matter."""
+    node.npus.put(a5_inventory(*map(a5_npu, range(4))))
+    others = [nic(f"y{slot}", vendor_id="0x8086", slot=slot) for slot in ("1", "9")]
+    async with running(node.flow.run):
+        node.nics.show(*nics(), *others)
+        await settle()
+        assert node.states.by_npu[PhyId(0)] == ("enps0", "enps2")
+        node.file.content = text(selectors={"vendor": ["0x8086"]})
+        await asyncio.sleep(6)
+
+        assert node.states.by_npu[PhyId(0)] == ("y1", "y9")
 
 
 @pytest.mark.parametrize("content", [b"{", text("ub/pcie")])
@@ -256,7 +274,9 @@ async def test_whether_unknown_is_up_is_a_word_of_the_file(
         assert node.health(0) is (HEALTHY if counts else UNHEALTHY)
 
 
-async def test_a_card_that_is_gone_is_down_until_it_is_back(node: _Node) -> None:
+async def test_a_card_that_is_gone_is_down_until_it_is_back(
+    node: _Node, caplog: pytest.LogCaptureFixture
+) -> None:
     """Looking anew would find half a mapping, and that is none: all NPUs would be healthy."""
     async with running(node.flow.run):
         node.nics.show(*nics())
@@ -271,6 +291,8 @@ async def test_a_card_that_is_gone_is_down_until_it_is_back(node: _Node) -> None
         node.nics.show(*nics())
         await settle()
         assert set(node.states.health.values()) == {HEALTHY}
+
+    assert set(warnings(caplog)) == {"dpu nic down"}
 
 
 async def test_cards_that_appear_late_are_found(
@@ -404,6 +426,34 @@ async def test_an_npu_whose_place_shows_late_is_asked_for_again(
         assert pcie.health(3) is HEALTHY
 
     assert warnings(caplog) == ["dpu nics not assigned"]
+
+
+class _SlowNics(FakeNics):
+    """Tells where PCI devices lie when the test lets it."""
+
+    def __init__(self) -> None:
+        super().__init__({BUS: f"{NEAR}/0000:c1:00.0"})
+        self.answers = asyncio.Event()
+
+    async def pci_paths(self, buses: Sequence[str]) -> Mapping[str, str]:
+        await self.answers.wait()
+        return await super().pci_paths(buses)
+
+
+async def test_an_answer_to_an_older_file_is_dropped() -> None:
+    slow = _SlowNics()
+    node = _Node(text("pcie"), nics=slow)
+    node.npus.put(a5_inventory(a5_npu(3, bus=BUS)))
+    async with running(node.flow.run):
+        slow.show(*nics())
+        await settle()
+        node.file.content = text("ub")
+        await asyncio.sleep(6)
+        slow.answers.set()
+        await settle()
+
+        assert node.states.bus_type == "ub"
+        assert node.bus.dpus.version == 1
 
 
 async def test_npus_without_a_card_are_named(pcie: _Node, caplog: pytest.LogCaptureFixture) -> None:

@@ -11,7 +11,7 @@ from ascend_agent.host.netlink import LinkEvents, changed_links, open_link_socke
 from tests.host.namespaces import Namespace, network_namespace
 
 NEW, DELETED, ADDRESS, OVERRUN, DONE = 16, 17, 20, 4, 3
-NAME, MTU = 3, 4
+NAME, MTU, QDISC = 3, 4, 6
 LO = frozenset({"lo"})
 
 
@@ -26,7 +26,8 @@ def message(kind: int, *attributes: bytes, index: int = 7) -> bytes:
 
 
 def named(kind: int, name: str) -> bytes:
-    return message(kind, attribute(MTU, bytes(4)), attribute(NAME, name.encode() + b"\0"))
+    before = attribute(MTU, bytes(4)), attribute(QDISC, b"mq\0")
+    return message(kind, *before, attribute(NAME, name.encode() + b"\0"))
 
 
 @pytest.fixture
@@ -52,6 +53,8 @@ def namespace() -> Iterator[Namespace]:
         (named(NEW, "a")[:-9], set()),
         (named(NEW, "a") + b"\x05\0\0\0" + bytes(12), {"a"}),
         (named(NEW, "a") + b"\xff" * 20, {"a"}),
+        (bytes(32), set()),
+        (struct.pack("=IHHII", 17, DONE, 0, 0, 0) + bytes(4) + named(NEW, "a"), {"a"}),
         (message(NEW, b"\x02\0\x03\0"), set()),
         (message(NEW, b"\xff\xff\x03\0abc\0"), set()),
         (message(NEW, attribute(NAME, b"\xff\xfe")), {"\ufffd\ufffd"}),

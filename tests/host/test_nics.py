@@ -1,5 +1,6 @@
 """Real files and links, real rtnetlink; only the polls run on virtual time."""
 
+import asyncio
 import logging
 import os
 import socket
@@ -158,7 +159,14 @@ async def test_the_place_of_a_pci_device_is_found_whatever_the_case_of_its_addre
     (devices / "0000:c1:00.0").symlink_to("../../../devices/pci0000:c0/0000:c0:01.0/0000:c1:00.0")
     (devices / "0000:c2:00.0").symlink_to("../../../devices/pci0000:c0/gone")
     (devices / "0000:c3:00.0").symlink_to(tmp_path)
-    asked = ["0000:C1:00.0", "0000:C2:00.0", "0000:C3:00.0", "0000:C4:00.0", "../../..", ""]
+    asked = [
+        "0000:C1:00.0",
+        "0000:C2:00.0",
+        "0000:C3:00.0",
+        "0000:C4:00.0",
+        "../../../devices/pci0000:c0",
+        "",
+    ]
 
     assert await watcher(sysfs).pci_paths(asked) == {
         "0000:C1:00.0": "devices/pci0000:c0/0000:c0:01.0/0000:c1:00.0"
@@ -307,6 +315,43 @@ async def test_a_socket_that_fails_is_replaced(
     sysfs.set_operstate("lo", "down")
     assert states(await anext(looks)) == {"lo": "down"}
     assert looptime == 0
+    sysfs.set_operstate("lo", "up")
+    namespace.turn(up=True)
+    assert states(await anext(looks)) == {"lo": "up"}
+    assert looptime < 1
+    await looks.aclose()
+
+
+async def test_nothing_is_said_while_nothing_changes(
+    sysfs: Sysfs, namespace: Namespace, looptime: LoopTimeProxy
+) -> None:
+    sysfs.add_nic("lo")
+    looks = watcher(sysfs, namespace.events).looks()
+    await anext(looks)
+    namespace.turn(up=True)
+
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(60):
+            await anext(looks)
+    assert looptime == 60
+
+
+async def test_after_events_were_lost_everything_is_looked_at(
+    sysfs: Sysfs, namespace: Namespace, looptime: LoopTimeProxy
+) -> None:
+    """The links they were about are not known; those of no device are no exception."""
+    sysfs.add_virtual("lo")
+    sysfs.add_device("ub0", operstate="up")
+    namespace.ears.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+    looks = watcher(sysfs, namespace.events).looks()
+    await anext(looks)
+
+    sysfs.add_nic("enps0", index=2)
+    for _ in range(20):
+        namespace.turn(up=True)
+        namespace.turn(up=False)
+    assert states(await anext(looks)) == {"enps0": "up"}
+    assert looptime < 1
     await looks.aclose()
 
 
