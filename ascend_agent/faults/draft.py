@@ -98,7 +98,6 @@ class Draft:
         """Begin anew to count *code*."""
         if record := self.codes.get(code):
             self.codes[code] = replace(record, occurrences=())
-        self.settle(code)
 
     # --- what time does ---------------------------------------------------------------------
 
@@ -140,8 +139,17 @@ class Draft:
 
     def lift(self, which: Key, now: Millis) -> None:
         """End an upgrade, and say so."""
-        if upgrade := self.upgrades.pop(which, None):
-            self.notices.append(RuleNotice(kind=NoticeKind.RELEASED, upgrade=upgrade, at_ms=now))
+        upgrade = self.upgrades.pop(which)
+        self.notices.append(RuleNotice(kind=NoticeKind.RELEASED, upgrade=upgrade, at_ms=now))
+
+    def release(self, upgrade: Upgrade, now: Millis) -> None:
+        """End *upgrade* because people say so; what led to it is not counted any more."""
+        self.lift(key(upgrade), now)
+        if upgrade.code is not None:
+            if upgrade.kind is UpgradeKind.DURATION:
+                self.machines.pop(upgrade.code, None)
+            self.forget_occurrences(upgrade.code)
+        self.settle(upgrade.code)
 
     def judge(self, code: FaultCode, now: Millis) -> None:
         """Let the frequency rule of *code* fire if it occurred too often.

@@ -119,11 +119,7 @@ def release(history: History, rules: FaultRules, now: Millis) -> Moved:
     lifted = [upgrade for upgrade in history.upgrades if lifted_by_people(upgrade)]
     draft = begin(history, rules)
     for upgrade in lifted:
-        draft.lift(key(upgrade), now)
-        if upgrade.code is None:
-            draft.settle(None)
-        else:
-            draft.forget_occurrences(upgrade.code)
+        draft.release(upgrade, now)
     return finish(draft, history, confirmed=history.confirmed)
 
 

@@ -301,5 +301,23 @@ def test_people_separate_whatever_the_text_says() -> None:
     assert [upgrade.level for upgrade in history.upgrades] == [MANUAL]
 
 
+def test_people_release_what_a_stranger_wrote_too() -> None:
+    """No rule of ours separates an NPU for a duration; a text that says so can still be lifted."""
+    strange = replace(LINK_DOWN, level=MANUAL)
+    npu = Teller()
+    npu.restore(NpuIsolation(upgrades=(strange,)), 100)
+    npu.confirm(100)
+    npu.release(110)
+
+    assert (npu.history, npu.told) == (EMPTY, [(RELEASED, DURATION, 110)])
+
+    npu.restore(NpuIsolation(upgrades=(strange,)), 200)
+    npu.confirm(200, LINK)
+    npu.release(210)
+    npu.recover(LINK, 220)
+
+    assert npu.history == EMPTY
+
+
 def test_nothing_kept_restores_nothing() -> None:
     assert restore(EMPTY, SHIPPED, kept=NpuIsolation(), now=ms(1)) == History()
