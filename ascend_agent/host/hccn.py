@@ -7,6 +7,7 @@ Quirk: the tool counts chips by physical id up to A3, but by logic id on A5 (top
 """
 
 import asyncio
+from collections.abc import Callable
 from typing import TypeVar, assert_never
 
 from ascend_agent.errors import HostError
@@ -35,10 +36,14 @@ _Place = tuple[LogicId, int, int]
 
 
 class HccnPorts:
-    """Implements ``interfaces.LinkReader`` and ``interfaces.TrafficReader``."""
+    """Implements ``interfaces.LinkReader`` and ``interfaces.TrafficReader``.
 
-    def __init__(self, tool: Tool) -> None:
+    *now* tells seconds, for how old an answer is; loop time unless said.
+    """
+
+    def __init__(self, tool: Tool, *, now: Callable[[], float] | None = None) -> None:
         self._tool = tool
+        self._now = now or _loop_time
         self._wired: dict[_Place, tuple[float, bool]] = {}
         self._ports: dict[LogicId, tuple[float, tuple[Port, ...]]] = {}
 
@@ -88,7 +93,7 @@ class HccnPorts:
     async def _read_ports(self, logic: LogicId) -> tuple[Port, ...]:
         answer = await self._tool.run("-g", "-dev_info", "-i", str(logic))
         ports = self._understood(parse_ports(answer), answer)
-        self._ports[logic] = (_now(), ports)
+        self._ports[logic] = (self._now(), ports)
         return ports
 
     async def _wired_of(self, logic: LogicId, ports: list[Port]) -> int:
@@ -97,7 +102,7 @@ class HccnPorts:
         for port in ports:
             place = (logic, port.die, port.number)
             read_at, wired = self._wired.get(place, (float("-inf"), True))
-            if asking and _now() - read_at >= _WIRING_LASTS_S:
+            if asking and self._now() - read_at >= _WIRING_LASTS_S:
                 try:
                     wired = await self._ask_wired(place)
                 except HostError:
@@ -109,12 +114,12 @@ class HccnPorts:
         logic, die, number = map(str, place)
         answer = await self._tool.run("-g", "-port_info", "-i", logic, "-u", die, "-p", number)
         wired = self._understood(parse_wired(answer), answer)
-        self._wired[place] = (_now(), wired)
+        self._wired[place] = (self._now(), wired)
         return wired
 
     async def _read_flits(self, logic: LogicId) -> int:
         read_at, ports = self._ports.get(logic, (float("-inf"), ()))
-        if _now() - read_at >= _WIRING_LASTS_S:
+        if self._now() - read_at >= _WIRING_LASTS_S:
             ports = await self._read_ports(logic)
         total = 0
         for port in ports:
@@ -130,7 +135,7 @@ class HccnPorts:
         return parsed
 
 
-def _now() -> float:
+def _loop_time() -> float:
     return asyncio.get_running_loop().time()
 
 

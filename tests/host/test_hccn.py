@@ -1,12 +1,12 @@
 """Network ports through a stand-in for hccn_tool: what is asked, and what is made of answers."""
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from ascend_agent.errors import HostError
-from ascend_agent.host import hccn
 from ascend_agent.host.hccn import HccnPorts
 from ascend_agent.host.tool import Tool
 from ascend_agent.model.chip import Ports
@@ -25,9 +25,12 @@ def tool(tmp_path: Path) -> FakeHccnTool:
 
 @pytest.fixture
 def ports(tool: FakeHccnTool) -> HccnPorts:
-    return HccnPorts(
-        Tool(path=tool.path, check=lambda path: path, environment={"PATH": "/usr/bin:/bin"})
-    )
+    return _ports(tool)
+
+
+def _ports(tool: FakeHccnTool, *, now: Callable[[], float] | None = None) -> HccnPorts:
+    runs = Tool(path=tool.path, check=lambda path: path, environment={"PATH": "/usr/bin:/bin"})
+    return HccnPorts(runs, now=now)
 
 
 def _npu(phy: int, *, logic: int) -> Npu:
@@ -91,11 +94,11 @@ async def test_a_ub_port_of_which_nobody_knows_is_taken_for_wired_and_asked_abou
 
 
 async def test_wiring_is_remembered_for_ten_minutes(
-    tool: FakeHccnTool, ports: HccnPorts, monkeypatch: pytest.MonkeyPatch
+    tool: FakeHccnTool,
 ) -> None:
     """It was remembered for ever, so a cable plugged in later never counted (topology D28)."""
     now = [0.0]
-    monkeypatch.setattr(hccn, "_now", lambda: now[0])
+    ports = _ports(tool, now=lambda: now[0])
     tool.answers("-g -dev_info -i 2", PORTS.format(rows=row(0, 4, "UB", "DOWN")))
     tool.answers("-g -port_info -i 2 -u 0 -p 4", "port_enable: off\n")
     asked = _npu(5, logic=2)
