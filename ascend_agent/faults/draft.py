@@ -80,7 +80,9 @@ class Draft:
             self.machines.pop(code, None)
             # With a duration rule too: what was counted before the code had one must end as well.
             record = frequency.calmed(record, at)
-        self.codes[code] = replace(record, stands_since_ms=None)
+        if record.stands_since_ms is not None:
+            record = replace(record, stands_since_ms=None)
+        self.codes[code] = record
         self.settle(code)
 
     def note_once(self, code: FaultCode, at: Millis) -> None:
