@@ -155,7 +155,7 @@ def test_a_document_that_was_cut_or_changed_is_not_believed(data: st.DataObject)
 @pytest.mark.parametrize(
     ("text", "word"),
     [
-        ("", "Expecting value"),
+        ("", ""),
         ("[" * 100_000, ""),
         ("[]", "not one of ours"),
         ('{"format": 1}', "not one of ours"),
