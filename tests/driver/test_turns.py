@@ -115,6 +115,20 @@ async def test_another_library_neither_waits_for_the_driver_nor_holds_it_up() ->
     assert turns.due() == [again]
 
 
+async def test_another_library_that_hangs_fails_no_call_of_the_driver() -> None:
+    turns = Turns()
+    card, switches = _call(1, 0), _call(2, "switches", "switches_read")
+    turns.add(card)
+    turns.add(switches)
+    turns.due()
+    alone = _call(3, "node", "enumerate")
+    turns.add(alone)
+
+    assert turns.park(switches) == ()
+    turns.finish(1)
+    assert turns.due() == [alone]
+
+
 async def test_while_the_driver_initialises_another_library_is_asked() -> None:
     turns = Turns()
     alone, switches = _call(1, "node", "enumerate"), _call(2, "switches", "switches_open")

@@ -407,6 +407,26 @@ def test_faults_are_bounded_and_the_mildest_go_first() -> None:
     assert len(node.ledger.heard) <= MOST_FAULTS
 
 
+def test_pulses_count_among_the_bounded() -> None:
+    node = Telling()
+    node.tell(*[once(down(n % 48, chip=n // 48)) for n in range(MOST_FAULTS)])
+    assert node.read().complete
+
+    view = node.tell(replace(BASE, peer=NPU, port=1))
+
+    assert len(view.faults) == MOST_FAULTS
+    assert not view.complete
+
+
+def test_what_was_heard_longest_ago_is_forgotten_first() -> None:
+    node = Telling()
+    first, second, *others = [down(n % 48, chip=n // 48) for n in range(MOST_FAULTS + 1)]
+    node.tell(first, second, first, *others)
+
+    assert key_of(second) not in node.ledger.heard
+    assert key_of(first) in node.ledger.heard
+
+
 def test_what_recovered_is_bounded_too() -> None:
     """A list under way could bring a forgotten one back, so the next list must be read."""
     node = Telling()

@@ -393,6 +393,41 @@ async def test_a_view_that_lacks_faults_has_the_list_read(looptime: LoopTimeProx
         assert [at for _, at in scene.library.asked] == [300, 310, 320, 330]
 
 
+async def test_a_view_that_lacks_faults_wakes_no_library_in_trouble() -> None:
+    """One that is not there is looked for as rarely as ever, one that kills workers is not."""
+    async with watching() as scene:
+        scene.show(complete=False)
+        scene.library.trouble["open"] = NotSupportedError("open", -99999, "switches", "gone")
+        scene.library.forget()
+        await scene.library.tell(NEW_WORKER)
+        await asyncio.sleep(299)
+        assert scene.library.calls == ["open"]
+
+        scene.library.trouble["open"] = DriverUnavailableError("the driver worker ended")
+        await scene.library.tell(NEW_WORKER, NEW_WORKER)
+        await scene.library.tell(NEW_WORKER)
+        scene.library.forget()
+        scene.show(complete=True)
+        scene.show(complete=False)
+        await asyncio.sleep(500)
+        assert scene.library.asked == []
+
+
+async def test_trouble_that_comes_back_is_told_again(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    async with watching() as scene:
+        for _ in range(2):
+            scene.library.trouble["read"] = UNRESPONSIVE
+            await scene.library.tell(NEW_WORKER)
+            scene.library.trouble.clear()
+            await asyncio.sleep(700)
+
+    assert [record.message for record in caplog.records] == [
+        "switch faults not read",
+        "switch faults read again",
+    ] * 2
+
+
 async def test_views_of_healthy_switches_cost_no_reading() -> None:
     async with watching() as scene:
         scene.library.forget()

@@ -259,7 +259,7 @@ async def test_a_new_worker_starts_the_news_of_switches_anew() -> None:
     """What was subscribed to has ended with the old one."""
     down = {"switch": {"chip": 0, "port": [7], "peer": "L2"}, "fault": 0x08520003}
     node = Node({"at_s": 1, **down}, {"at_s": 2, "worker": "die"}, {"at_s": 4, **down})
-    news = node.driver.switch_news()
+    news, of_npus = node.driver.switch_news(), node.driver.news()
     async with running(node.driver.run), asyncio.TaskGroup() as group:
         first = group.create_task(_next(news))  # as a flow does, before it asks for anything
         await node.driver.open_switches()
@@ -272,3 +272,5 @@ async def test_a_new_worker_starts_the_news_of_switches_anew() -> None:
         await asyncio.sleep(5)
         await node.driver.open_switches()
         assert [fault.port for fault in await node.driver.read_switch_faults()] == [7]
+        for _ in range(2):
+            assert isinstance(await anext(of_npus), ContinuityLost)
