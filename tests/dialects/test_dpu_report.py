@@ -1,6 +1,7 @@
 """Literals as MindCluster's components read them (topology 5.7)."""
 
 import json
+from dataclasses import replace
 
 from ascend_agent.dialects.dpu_report import (
     info_document,
@@ -39,6 +40,14 @@ def test_the_list_is_there_and_empty_where_nothing_is_wrong() -> None:
     assert unhealthy_names(states(enps0="down"), word="npu") == ""
     assert unhealthy_names(None, word="Ascend910") == ""
     assert unhealthy_names(NO_DPUS, word="npu") == ""
+
+
+def test_the_list_ascends_whatever_the_order_of_the_states() -> None:
+    """Its readers compare texts."""
+    down = states(enps0="down", enps2="down")
+    turned = replace(down, health=dict(reversed(down.health.items())))
+
+    assert unhealthy_names(turned, word="npu") == unhealthy_names(down, word="npu")
 
 
 def test_an_npu_with_half_its_nics_has_a_fault_entry() -> None:

@@ -14,7 +14,7 @@ from ascend_agent.model.ids import PhyId
 from ascend_agent.model.nics import Nic
 from ascend_agent.model.surroundings import DpuHealth, DpuStates
 from ascend_agent.runtime.clock import Clock
-from tests.fakes.dpus import FakeNics, a5_inventory, a5_npu, nic, nics
+from tests.fakes.dpus import SLOTS, FakeNics, a5_inventory, a5_npu, nic, nics
 from tests.fakes.npus import inventory
 from tests.fakes.running import running, settle
 from tests.fakes.specs import spec_of
@@ -191,6 +191,20 @@ async def test_another_choice_of_cards_is_no_loss_of_those_before(node: _Node) -
         await asyncio.sleep(6)
 
         assert node.states.by_npu[PhyId(0)] == ("y1", "y9")
+
+
+async def test_a_choice_that_fits_no_card_takes_back_what_was_told(
+    node: _Node, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with running(node.flow.run):
+        node.nics.show(*nics(enps0="down"))
+        await settle()
+        assert node.health(0) is SUB
+        node.file.content = text(selectors={"vendor": ["0x8086"]})
+        await asyncio.sleep(6)
+
+        assert not node.states.health
+    assert warnings(caplog) == ["dpu nic down", "dpu nics not assigned"]
 
 
 @pytest.mark.parametrize("content", [b"{", text("ub/pcie")])
@@ -445,7 +459,7 @@ async def test_an_answer_to_an_older_file_is_dropped() -> None:
     node = _Node(text("pcie"), nics=slow)
     node.npus.put(a5_inventory(a5_npu(3, bus=BUS)))
     async with running(node.flow.run):
-        slow.show(*nics())
+        slow.show(*(nic(name, path=f"{NEAR}/{name}") for name in SLOTS))
         await settle()
         node.file.content = text("ub")
         await asyncio.sleep(6)
