@@ -45,7 +45,7 @@ def test_the_list_is_there_and_empty_where_nothing_is_wrong() -> None:
 def test_the_list_ascends_whatever_the_order_of_the_states() -> None:
     """Its readers compare texts."""
     down = states(enps0="down", enps2="down")
-    turned = replace(down, health=dict(reversed(down.health.items())))
+    turned = replace(down, health=dict(sorted(down.health.items(), reverse=True)))
 
     assert unhealthy_names(turned, word="npu") == unhealthy_names(down, word="npu")
 
