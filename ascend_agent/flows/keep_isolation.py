@@ -128,14 +128,14 @@ class KeepIsolation:
 
     async def _keep(self) -> None:
         clock = asyncio.get_running_loop().time
-        # Health needs a moment to take up what was told; what it says until then is less.
-        due, failures = clock() + _EVERY_S, 0
+        due, failures = clock(), 0
         while True:
             if not self._holds():
                 self._ours = False
                 await self._wakeup.wait()
             elif not self._ours:
                 await self._read_until_known()
+                # Health needs a moment to take up what was told; until then it says less.
                 self._ours, due = True, clock() + _EVERY_S
             elif not self._changed():
                 await self._wakeup.wait()

@@ -233,7 +233,8 @@ def test_a_time_that_moved_a_little_is_not_written_again(
 
 def test_what_others_made_of_the_reasons_is_written_over() -> None:
     said = spelled({3: (upgrade(),)})
-    for edited in ("", "{}", "nonsense", said.reasons.replace("80e18005", "zz")):
+    added = f'{said.reasons[:-1]},"Ascend910-5":[{{}}]}}'
+    for edited in ("", "{}", "nonsense", said.reasons.replace("80e18005", "zz"), added):
         theirs = IsolationTexts(separated=said.separated, reasons=edited)
         assert spelled({3: (upgrade(),)}, theirs) == said
     theirs = IsolationTexts(reasons="nonsense")

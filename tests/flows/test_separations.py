@@ -6,7 +6,7 @@ Health, file and Node are the real flows; the API server, the file and the drive
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -27,25 +27,47 @@ from ascend_agent.model.fault import (
     Assertion,
     FaultCode,
     FaultEvent,
+    FaultLevel,
     FaultNotice,
     Origin,
     Severity,
 )
 from ascend_agent.model.health import HealthAnswer, HealthReading, UnhealthyReason
-from ascend_agent.model.ids import PhyId
-from ascend_agent.model.isolation import OperatorEdit, Restored
+from ascend_agent.model.ids import Millis, PhyId
+from ascend_agent.model.isolation import (
+    Isolation,
+    NpuIsolation,
+    OperatorEdit,
+    Restored,
+    Upgrade,
+    UpgradeKind,
+)
 from ascend_agent.model.kubelet import InstancePhase, InstanceState
 from ascend_agent.model.npu import DriverPhase, DriverState
 from ascend_agent.runtime.clock import Clock
 from ascend_agent.runtime.topic import Publisher, TopicReader
 from tests.fakes.cluster import FakeCluster
-from tests.fakes.npus import inventory
+from tests.fakes.npus import inventory, node_view
 from tests.fakes.running import running, settle
 from tests.fakes.state_file import FakeStateFile
 
 RESET = FaultCode(0x80E18005)  # three times a day, and people must look at the chip
 NPUS = 6
 ANNOTATIONS = NodeWants(labels=False)
+ISOLATED = Isolation(
+    npus={
+        PhyId(3): NpuIsolation(
+            upgrades=(
+                Upgrade(
+                    code=RESET,
+                    level=FaultLevel.MANUALLY_SEPARATE_NPU,
+                    kind=UpgradeKind.FREQUENCY,
+                    at_ms=Millis(1),
+                ),
+            )
+        )
+    }
+)
 SPECS = {spec.generation: spec for spec in chips.SPECS}
 READY = DriverState(phase=DriverPhase.READY, dcmi_version="24.1")
 HOLDING = InstanceState(phase=InstancePhase.HOLDING)
@@ -121,6 +143,30 @@ class _Node:
         )
 
 
+def node_flows(
+    bus: Bus, cluster: FakeCluster, clock: Clock, wants: NodeWants = ANNOTATIONS
+) -> tuple[Callable[[], Awaitable[None]], ...]:
+    """Return the flows between the bus and the Node."""
+    follow = FollowCluster(
+        watch=cluster,
+        own_node=bus.own_node.claim("test"),
+        pods=bus.pods.claim("test"),
+        api=bus.api.claim("test"),
+        foreign=bus.foreign.claim("test"),
+    )
+    update = UpdateAnnotations(
+        dialect=plain.DIALECT,
+        specs=SPECS,
+        wants=wants,
+        editor=cluster,
+        bus=bus,
+        operator=bus.operator.claim("test"),
+        published=bus.published.claim("test"),
+        clock=clock,
+    )
+    return follow.run, update.run
+
+
 @asynccontextmanager
 async def agent(
     cluster: FakeCluster,
@@ -153,24 +199,7 @@ async def agent(
     keep = KeepIsolation(
         file=file, bus=bus, restored=bus.restored.claim("keep-isolation"), clock=clock
     )
-    follow = FollowCluster(
-        watch=cluster,
-        own_node=bus.own_node.claim("test"),
-        pods=bus.pods.claim("test"),
-        api=bus.api.claim("test"),
-        foreign=bus.foreign.claim("test"),
-    )
-    update = UpdateAnnotations(
-        dialect=plain.DIALECT,
-        specs=SPECS,
-        wants=wants,
-        editor=cluster,
-        bus=bus,
-        operator=bus.operator.claim("test"),
-        published=bus.published.claim("test"),
-        clock=clock,
-    )
-    async with running(health.run, keep.run, follow.run, update.run):
+    async with running(health.run, keep.run, *node_flows(bus, cluster, clock, wants)):
         node.read(read)
         await asyncio.sleep(0.5)
         yield node
@@ -318,7 +347,7 @@ async def test_people_release_npus_by_taking_names_off(
     left: list[int],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    caplog.set_level(logging.INFO, "ascend_agent.flows.separations")
+    caplog.set_level(logging.INFO)
     cluster = FakeCluster()
     async with agent(cluster, FakeStateFile()) as node:
         await node.isolate(3)
@@ -334,8 +363,10 @@ async def test_people_release_npus_by_taking_names_off(
             left
         )
 
-    assert told(caplog) == ["npus released by hand"]
-    assert vars(caplog.records[0])["npus"] == sorted(released)
+    (released_by,) = [record for record in caplog.records if "by hand" in record.getMessage()]
+    assert vars(released_by)["npus"] == sorted(released)
+    # It is no quarrel.
+    assert SEPARATED not in [getattr(record, "key", "") for record in caplog.records]
 
 
 @pytest.mark.parametrize(
@@ -398,6 +429,44 @@ async def test_a_release_counts_though_we_may_not_write() -> None:
         await asyncio.sleep(1)
 
         assert node.separated() == []
+
+
+async def test_nothing_is_published_while_health_has_not_followed_an_edit() -> None:
+    """Else the report would take the release back. What health does not take up comes back."""
+    cluster, bus = FakeCluster(), Bus([])
+    bus.driver.claim("test").put(READY)
+    bus.instance.claim("test").put(HOLDING)
+    bus.node.claim("test").put(node_view())
+    restored, isolation = bus.restored.claim("test"), bus.isolation.claim("test")
+    async with running(*node_flows(bus, cluster, Clock())):
+        restored.publish(Restored(isolation=ISOLATED, source="test"))
+        await settle()
+        isolation.put(Isolation())  # health has not taken it in yet
+        await asyncio.sleep(0.5)
+        assert cluster.sent == []
+        isolation.put(ISOLATED)
+        await settle()
+        assert cluster.node.annotations[SEPARATED] == "Ascend910-3"
+
+        cluster.change_annotations({SEPARATED: None})
+        await asyncio.sleep(0.9)
+        assert SEPARATED not in cluster.node.annotations
+        await asyncio.sleep(0.2)
+        assert cluster.node.annotations[SEPARATED] == "Ascend910-3"
+
+
+async def test_a_node_that_changes_otherwise_costs_the_file_no_write() -> None:
+    """The kubelet writes its Node every few minutes, and others their labels."""
+    cluster, file = FakeCluster(), FakeStateFile()
+    async with agent(cluster, file) as node:
+        await node.isolate(3)
+        await asyncio.sleep(5)
+        written = len(file.written)
+        for number in range(20):
+            cluster.change_labels({"zone": str(number)})
+            await asyncio.sleep(5)
+
+    assert len(file.written) == written
 
 
 # --- a restart ------------------------------------------------------------------------------
