@@ -173,10 +173,12 @@ class _Scan:
         devices = self._devices()
         nics, virtual = [], set()
         for name in sorted(os.listdir(net)):  # noqa: PTH208 -- names, not paths
-            place = os.path.realpath(f"{net}/{name}")
-            if place == f"{devices}virtual/net/{name}":
+            # A node has hundreds of those, one a pod, and the whole way of a link takes long.
+            if _target(f"{net}/{name}").endswith(f"/virtual/net/{name}"):
                 virtual.add(name)
-            elif place.startswith(devices):
+                continue
+            place = os.path.realpath(f"{net}/{name}")
+            if place.startswith(devices):
                 nics.append(_nic(name, place, devices=devices))
         return tuple(nics), frozenset(virtual)
 
@@ -214,6 +216,14 @@ def _nic(name: str, place: str, *, devices: str) -> Nic:
         carrier={"1": True, "0": False}.get(carrier),
         index=int(index) if index.isascii() and index.isdigit() else None,
     )
+
+
+def _target(path: str) -> str:
+    """Return what a link says, empty where there is none any more or it is none."""
+    try:
+        return os.readlink(path)  # noqa: PTH115 -- at each look, and a Path costs thrice the call
+    except OSError:
+        return ""
 
 
 def _path(place: str, devices: str) -> str:
