@@ -20,7 +20,7 @@ from tests.fake_dcmi import build
 from tests.fake_dcmi.control import FakeHost, fake_host
 from tests.peer.client import Facts, PeerKubelet, peer_kubelet
 
-FAULT = 0x80E01801
+FAULT = 0x8C204E00  # RestartBusiness, and no rule counts how often it comes
 """A code whose level takes an NPU out of service."""
 
 

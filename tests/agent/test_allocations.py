@@ -75,7 +75,7 @@ async def test_a_refusal_names_device_reason_and_remedy(fake_dcmi: Path) -> None
         cases = [
             (await refusal(there, "Ascend910-0", "Ascend910-9"), "'Ascend910-9' is not on this"),
             (await refusal(there, "Ascend910-2-0"), "'Ascend910-2-0' is not on this node"),
-            (await refusal(there, *ids(2)), "'Ascend910-2' is out of service (fault 80E01801"),
+            (await refusal(there, *ids(2)), "'Ascend910-2' is out of service (fault 8C204E00"),
             (await refusal(there, *ids(1, 1)), "'Ascend910-1' is asked for twice"),
             (await refusal(there), "at least 1 is needed"),
         ]

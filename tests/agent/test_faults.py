@@ -41,7 +41,7 @@ async def test_each_npu_has_its_own_faults_and_needs_them_all_gone(fake_dcmi: Pa
         lists.append(await kubelet.event("list"))
         host.inject(1, SECOND_FAULT)
         status = await agent.until(lambda now: len(npu(now, 1)["faults"]) == 2)
-        assert [fault["code"] for fault in npu(status, 1)["faults"]] == ["80CB8009", "80E01801"]
+        assert [fault["code"] for fault in npu(status, 1)["faults"]] == ["80CB8009", "8C204E00"]
         host.recover(1, FAULT)
         await agent.until(lambda now: len(npu(now, 1)["faults"]) == 1)
         host.recover(6, FAULT)
@@ -58,12 +58,12 @@ async def test_each_npu_has_its_own_faults_and_needs_them_all_gone(fake_dcmi: Pa
 
 
 async def test_what_only_has_to_be_told_takes_no_npu_out(fake_dcmi: Path) -> None:
-    """Levels that report, codes nobody knows of low severity, and what happened only once."""
+    """Levels that report, codes nobody knows of low severity, and what is of no consequence."""
     async with node(fake_dcmi, "preset 910B3 4") as there, there.serving() as agent:
         there.host.inject(0, NOTED)
         there.host.inject(1, SUB_HEALTH)
         there.host.inject(2, UNKNOWN, severity=1)
-        there.host.notify(3, FAULT, assertion=2)
+        there.host.notify(3, NOTED, assertion=2)
         status = await agent.until(lambda now: all(npu(now, phy)["faults"] for phy in (0, 1, 2)))
         await agent.logged("fault noticed once", npu=3)
         there.host.inject(3, UNKNOWN, severity=3)
@@ -76,6 +76,16 @@ async def test_what_only_has_to_be_told_takes_no_npu_out(fake_dcmi: Path) -> Non
             "healthy",
         ]
         assert listed["unhealthy"] == ["Ascend910-3"]
+
+
+async def test_what_happened_once_takes_its_npu_out_for_a_moment(fake_dcmi: Path) -> None:
+    """Whoever polls would never see it; the kubelet does (W3)."""
+    async with node(fake_dcmi, "preset 910B3 4") as there, there.serving():
+        there.host.notify(3, FAULT, assertion=2)
+        out = await there.kubelet.event("list")
+        back = await there.kubelet.event("list")
+
+        assert (out["unhealthy"], back["unhealthy"]) == (["Ascend910-3"], [])
 
 
 async def test_a_burst_of_events_ends_in_the_truth(fake_dcmi: Path) -> None:

@@ -30,11 +30,11 @@ async def test_every_page_answers_while_a_card_hangs(fake_dcmi: Path) -> None:
             "/nothing": 404,
         }
         assert npu(status, 1)["reasons"] == ["driver-unresponsive"]
-        assert [fault["code"] for fault in npu(status, 3)["faults"]] == ["80E01801"]
+        assert [fault["code"] for fault in npu(status, 3)["faults"]] == ["8C204E00"]
         assert "driver-unresponsive" in pages["/"][1]
         metrics = pages["/metrics"][1]
         assert "# TYPE" in metrics
-        assert "80E01801" in metrics
+        assert "8C204E00" in metrics
 
 
 async def test_pages_answer_before_there_is_a_driver_and_say_why(fake_dcmi: Path) -> None:
