@@ -91,9 +91,7 @@ class Draft:
             return
         stands = self.codes.get(code, _NOTHING).stands_since_ms is not None
         self._count(code, at, now=at)
-        if stands:
-            self.settle(code)
-        else:
+        if not stands:
             self.clear_code(code, at)
 
     def forget_occurrences(self, code: FaultCode) -> None:

@@ -319,5 +319,17 @@ def test_people_release_what_a_stranger_wrote_too() -> None:
     assert npu.history == EMPTY
 
 
+def test_a_release_begins_anew_to_count() -> None:
+    """The reason came from the API server, the occurrences from an older file."""
+    npu = Teller()
+    record = CodeHistory(occurrences=(ms(1), ms(2)), last_fault_ms=ms(2), last_recover_ms=ms(3))
+    npu.restore(NpuIsolation(upgrades=(SEPARATED,), codes={RESET: record}), 8000)
+    npu.confirm(8000)
+    npu.release(8100)
+    npu.occur(RESET, 9000)
+
+    assert (npu.kinds, npu.count(RESET)) == ([], 1)
+
+
 def test_nothing_kept_restores_nothing() -> None:
     assert restore(EMPTY, SHIPPED, kept=NpuIsolation(), now=ms(1)) == History()
