@@ -5,6 +5,7 @@ How the cards found here are is decided in ``dpus``.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from types import MappingProxyType
 
 from ascend_agent.model.chip import ChipSpec
@@ -132,10 +133,8 @@ def _nearest(cards: Sequence[Nic], path: str) -> tuple[tuple[str, ...], tuple[Ni
 
 def _shared(one: Sequence[str], other: Sequence[str]) -> int:
     """Return how many parts two paths have in common from their beginning."""
-    for number, (left, right) in enumerate(zip(one, other, strict=False)):
-        if left != right:
-            return number
-    return min(len(one), len(other))
+    pairs = zip(one, other, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _mapping(
