@@ -27,6 +27,7 @@ from ascend_agent.model.isolation import (
     PublishedIsolation,
     Restored,
 )
+from ascend_agent.model.npu import Npu
 from ascend_agent.model.versions import is_newer
 from ascend_agent.runtime.latest import LatestWriter
 from ascend_agent.runtime.topic import Publisher
@@ -168,16 +169,16 @@ class Separations:
         )
 
     def _names(self, view: NodeView, isolation: Isolation) -> Mapping[PhyId, str]:
-        """Return all NPUs' device names; one that is not seen yet has its neighbours' word."""
-        words = {
-            each.npu.phy: self._dialect.word_of(each.npu, self._specs[each.npu.generation])
-            for each in view.npus
-        }
-        neighbour = next(iter(words.values()))
-        return {
-            phy: format_device_name(DeviceName(words.get(phy, neighbour), phy, None))
-            for phy in words.keys() | isolation.npus.keys()
-        }
+        """Return the names of the isolated; one that is not seen yet has its neighbours' word."""
+        phys = [phy for phy, kept in isolation.npus.items() if kept.upgrades]
+        if not phys:
+            return {}  # asked at each change of health: the usual case is cheap
+        npus = {each.npu.phy: each.npu for each in view.npus}
+        words = {phy: self._word(npus.get(phy, view.npus[0].npu)) for phy in phys}
+        return {phy: format_device_name(DeviceName(words[phy], phy, None)) for phy in phys}
+
+    def _word(self, npu: Npu) -> str:
+        return self._dialect.word_of(npu, self._specs[npu.generation])
 
     def _note_published(self, said: PublishedIsolation) -> None:
         """Remember that the API server shows what it should; a mere new version is no news."""
