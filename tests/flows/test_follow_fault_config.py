@@ -161,7 +161,12 @@ async def test_a_later_good_content_clears_what_was_refused(
 
         assert stage.state.refused == ()
         assert stage.level == "SeparateNPU"
-    assert "fault rules accepted" in caplog.messages
+    assert caplog.messages == [
+        "fault rules in force",
+        "fault rules refused",
+        "fault rules accepted",
+        "fault rules in force",
+    ]
 
 
 async def test_a_bad_entry_is_warned_about_and_the_rest_is_in_force(

@@ -1,5 +1,6 @@
 """Real files, real inotify; only the poll and the settling run on virtual time."""
 
+import asyncio
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -118,6 +119,17 @@ async def test_a_change_is_seen_at_once(tmp_path: Path, looptime: LoopTimeProxy)
     assert (await anext(found)).texts == {RULES: "three"}
 
     assert looptime <= 4 * SETTLE_S  # writing may be heard of twice
+
+
+async def test_an_editor_may_take_a_moment(tmp_path: Path) -> None:
+    """Half a file would be refused, with a warning, for nothing."""
+    found = looks(tmp_path)
+    await anext(found)
+
+    (tmp_path / CODES).write_text("{")
+    asyncio.get_running_loop().call_later(0.1, (tmp_path / CODES).write_text, "{}")
+
+    assert (await anext(found)).texts == {CODES: "{}"}
 
 
 async def test_a_mounted_config_map_that_changes_is_seen_as_a_whole(
