@@ -62,6 +62,8 @@ SAVED = Saved(
     written_at_ms=Millis(30_000),
 )
 
+ANY = 'Ascend910-, {}"\\\n\u00e9\U0001f4a5'  # every other character would do as well
+
 moments = st.integers(0, 2**53).map(Millis)
 codes = st.integers(0, 0x_F_FFFF_FFFF).map(FaultCode)
 records = st.builds(
@@ -82,13 +84,15 @@ anything_kept = st.builds(
     NpuIsolation,
     upgrades=st.lists(upgrades, max_size=3).map(tuple),
     codes=st.dictionaries(codes, records, max_size=3),
-    die=st.none() | st.text(max_size=20).map(DieId),
+    die=st.none() | st.text(ANY, max_size=20).map(DieId),
 )
 anything_published = st.builds(
     PublishedIsolation,
-    uid=st.text(max_size=10),
-    version=st.text(max_size=5).map(ObjectVersion),
-    texts=st.builds(IsolationTexts, separated=st.text(max_size=30), reasons=st.text(max_size=30)),
+    uid=st.text(ANY, max_size=10),
+    version=st.text(ANY, max_size=5).map(ObjectVersion),
+    texts=st.builds(
+        IsolationTexts, separated=st.text(ANY, max_size=30), reasons=st.text(ANY, max_size=30)
+    ),
 )
 anything_saved = st.builds(
     Saved,

@@ -237,8 +237,11 @@ def test_parse_undoes_format(reasons: dict[PhyId, list[Upgrade]]) -> None:
     assert found.problems == ()
 
 
+ANY = 'Ascend910-,: \t\n{}[]"\\ux0\u0664\u00e9\U0001f4a5'
+
+
 @settings(deadline=None, max_examples=100)
-@given(st.text(max_size=60))
+@given(st.text(ANY, max_size=60))
 def test_any_text_can_be_read(text: str) -> None:
     """An operator edits it by hand."""
     assert parse_separated(text).npus is not None
