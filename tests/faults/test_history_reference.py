@@ -238,6 +238,7 @@ def test_a_history_wakes_in_the_future_or_never(scene: Scene) -> None:
             assert advance(history, rules, wake_at).history is history
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(scenes)
 def test_a_restart_at_any_point_ends_in_the_same_state(scene: Scene) -> None:

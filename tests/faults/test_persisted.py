@@ -137,13 +137,13 @@ def test_the_document_is_the_one_that_is_described() -> None:
     assert sealed(content()) == json.dumps(json.loads(text))
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=25)
 @given(anything_saved)
 def test_what_comes_back_is_what_went_in(saved: Saved) -> None:
     assert parse_document(format_document(saved)) == saved
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 @given(st.data())
 def test_a_document_that_was_cut_or_changed_is_not_believed(data: st.DataObject) -> None:
     """Any character of it; blanks between the values say nothing and may be any."""
