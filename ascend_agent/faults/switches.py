@@ -46,7 +46,8 @@ _PLANE_PORTS = 16  # the ports of a switch chip that lead to the second layer
 _LINK_DOWN_EVENT = 0x08520003
 _PORT_FAILED = 155912
 
-_RANK: Final = MappingProxyType({level: rank for rank, level in enumerate(SwitchLevel)})
+_LEVELS: Final = tuple(SwitchLevel)
+_RANK: Final = MappingProxyType({level: rank for rank, level in enumerate(_LEVELS)})
 _HEALTH: Final = MappingProxyType(
     {
         SwitchLevel.NOT_HANDLE: SwitchHealth.HEALTHY,
@@ -58,18 +59,18 @@ _HEALTH: Final = MappingProxyType(
 )
 
 FaultKey = tuple[int, int, int, int, int, int]
-"""Event type, fault id, peer, peer port, chip, port: two records with equal ones are one fault."""
+"""Chip, port, event type, fault id, peer, peer port: two records with equal ones are one fault."""
 
 
 def key_of(fault: SwitchFault) -> FaultKey:
     """Return what tells *fault* from another one."""
     return (
+        fault.chip,
+        fault.port,
         fault.event_type,
         fault.sub_type,
         fault.peer,
         fault.peer_port,
-        fault.chip,
-        fault.port,
     )
 
 
@@ -83,21 +84,17 @@ def format_switch_fault(fault: SwitchFault) -> str:
     return f"[0x{fault.event_type:08x},{fault_id},{peer},na]"
 
 
-def level_of(fault: SwitchFault, levels: Mapping[str, SwitchLevel]) -> SwitchLevel:
-    """Return the level of *fault*: as the table has it, else by its severity (D55)."""
-    known = levels.get(format_switch_fault(fault))
-    if known is not None:
-        return known
-    mild = fault.severity <= Severity.MINOR
-    return SwitchLevel.NOT_HANDLE if mild else SwitchLevel.SEPARATE
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Standing:
-    """One fault that counts; ``until_ms`` None: until it is told or read to be gone."""
+    """One fault that counts; ``until_ms`` None: until it is told or read to be gone.
+
+    ``rank`` is that of its level, from 0. ``cuts_off``: its port has no link to the second layer.
+    """
 
     active: ActiveSwitchFault
-    until_ms: Millis | None
+    rank: int
+    cuts_off: bool
+    until_ms: Millis | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,12 +131,14 @@ class SwitchLedger:
         """Return the ledger with these *levels* in force; itself where they are so already."""
         if levels is self.levels or levels == self.levels:
             return self
-        standing = {
-            key: replace(held, active=_judge(held.active.fault, held.active.since_ms, levels))
-            for key, held in self.standing.items()
-        }
         if self.view is None:
             return replace(self, levels=levels)
+        standing = {
+            key: replace(
+                _judge(held.active.fault, held.active.since_ms, levels), until_ms=held.until_ms
+            )
+            for key, held in self.standing.items()
+        }
         return _settle(replace(self, levels=levels), standing)
 
     def apply(self, notice: SwitchNotice, now: Millis) -> "SwitchLedger":
@@ -169,22 +168,24 @@ class SwitchLedger:
 
     def _hear(self, event: SwitchEvent, now: Millis) -> "SwitchLedger":
         key = key_of(event.fault)
-        standing = dict(self.standing)
-        known = standing.get(key)
+        known = self.standing.get(key)
         match event.fault.assertion:
             case Assertion.RECOVERED:
-                standing.pop(key, None)
+                held = None
             case Assertion.OCCURRED:
-                standing[key] = self._stand(event.fault, known, now)
+                held = self._stand(event.fault, known, now)
             case Assertion.ONE_OFF if known is None or known.until_ms is not None:
                 until = Millis(now + PULSE_MS)
-                standing[key] = replace(self._stand(event.fault, known, now), until_ms=until)
+                held = replace(self._stand(event.fault, known, now), until_ms=until)
             case _:
-                pass  # it stands, so a further notice about it changes nothing
-        # The newest last: what is dropped first was told longest ago.
-        heard = {other: number for other, number in self.heard.items() if other != key}
-        heard[key] = event.sequence
-        return _settle(_bounded(self, heard), standing)
+                held = known  # it stands, so a further notice about it changes nothing
+        ledger = _note(self, key, event.sequence)
+        if held is known and ledger.complete == self.complete and ledger.view is not None:
+            return ledger
+        standing = {other: each for other, each in self.standing.items() if other != key}
+        if held is not None:
+            standing[key] = held
+        return _settle(ledger, standing)
 
     def _read(self, listed: SwitchListed, now: Millis) -> "SwitchLedger":
         later = {key: number for key, number in self.heard.items() if number > listed.asked_after}
@@ -206,25 +207,32 @@ class SwitchLedger:
         if known is not None:
             return replace(known, until_ms=None) if known.until_ms is not None else known
         since = Millis(min(fault.raised_ms, now))
-        return _Standing(active=_judge(fault, since, self.levels), until_ms=None)
+        return _judge(fault, since, self.levels)
 
 
-def _judge(
-    fault: SwitchFault, since: Millis, levels: Mapping[str, SwitchLevel]
-) -> ActiveSwitchFault:
-    return ActiveSwitchFault(
-        fault=fault,
-        text=format_switch_fault(fault),
-        level=level_of(fault, levels),
-        since_ms=since,
-    )
+def _judge(fault: SwitchFault, since: Millis, levels: Mapping[str, SwitchLevel]) -> _Standing:
+    text = format_switch_fault(fault)
+    level = _level(text, fault.severity, levels)
+    active = ActiveSwitchFault(fault=fault, text=text, level=level, since_ms=since)
+    return _Standing(active=active, rank=_RANK[level], cuts_off=_cuts_off_l2(fault))
 
 
-def _bounded(ledger: SwitchLedger, heard: dict[FaultKey, int]) -> SwitchLedger:
-    """Return *ledger* with what was heard, the oldest of it forgotten where it grew too long.
+def _level(text: str, severity: int, levels: Mapping[str, SwitchLevel]) -> SwitchLevel:
+    """Return the level of a fault: as the table has its text, else by its severity (D55)."""
+    known = levels.get(text)
+    if known is not None:
+        return known
+    return SwitchLevel.NOT_HANDLE if severity <= Severity.MINOR else SwitchLevel.SEPARATE
+
+
+def _note(ledger: SwitchLedger, key: FaultKey, sequence: int) -> SwitchLedger:
+    """Return *ledger* with its newest event; the oldest is forgotten where there are too many.
 
     A list that is under way could then bring a fault back that is gone: only the next one tells.
     """
+    heard = dict(ledger.heard)
+    heard.pop(key, None)  # so that it comes last: what is forgotten was told longest ago
+    heard[key] = sequence
     if len(heard) <= MOST_FAULTS:
         return replace(ledger, heard=heard)
     del heard[next(iter(heard))]
@@ -235,9 +243,7 @@ def _settle(ledger: SwitchLedger, standing: Mapping[FaultKey, _Standing]) -> Swi
     """Return *ledger* with *standing*, bounded, and its view; the same view where it is equal."""
     complete = ledger.complete
     if len(standing) > MOST_FAULTS:
-        worst_first = sorted(
-            standing.items(), key=lambda item: _RANK[item[1].active.level], reverse=True
-        )
+        worst_first = sorted(standing.items(), key=lambda item: item[1].rank, reverse=True)
         standing = dict(worst_first[:MOST_FAULTS])
         complete = False
     view = _look(standing, complete=complete)
@@ -250,10 +256,9 @@ def _settle(ledger: SwitchLedger, standing: Mapping[FaultKey, _Standing]) -> Swi
 
 def _look(standing: Mapping[FaultKey, _Standing], *, complete: bool) -> SwitchView:
     """Return the view; its faults ascend by chip and port."""
-    by_place = sorted(standing, key=lambda key: (key[4], key[5], key))
-    faults = tuple([standing[key].active for key in by_place])
-    level = max((fault.level for fault in faults), key=_RANK.__getitem__, default=None)
-    if _lost_a_plane(standing):
+    faults = tuple([standing[key].active for key in sorted(standing)])
+    level = _LEVELS[max([held.rank for held in standing.values()])] if standing else None
+    if len(standing) >= _PLANE_PORTS and _lost_a_plane(standing):
         level = SwitchLevel.SEPARATE
     health = SwitchHealth.HEALTHY if level is None else _HEALTH[level]
     return SwitchView(faults=faults, level=level, health=health, complete=complete)
@@ -262,12 +267,11 @@ def _look(standing: Mapping[FaultKey, _Standing], *, complete: bool) -> SwitchVi
 def _lost_a_plane(standing: Mapping[FaultKey, _Standing]) -> bool:
     """Return whether a switch chip has none of its links to the second layer left (D55)."""
     down = {
-        (held.active.fault.chip, held.active.fault.port)
-        for held in standing.values()
-        if held.until_ms is None and _cuts_off_l2(held.active.fault)
+        (key[0], key[1])
+        for key, held in standing.items()
+        if held.cuts_off and held.until_ms is None
     }
-    ports = Counter(chip for chip, _ in down)
-    return any(count >= _PLANE_PORTS for count in ports.values())
+    return any(count >= _PLANE_PORTS for count in Counter([chip for chip, _ in down]).values())
 
 
 def _cuts_off_l2(fault: SwitchFault) -> bool:

@@ -370,6 +370,34 @@ def test_new_levels_count_for_what_stands_already() -> None:
     assert node.ledger.under(dict(LEVELS)) is node.ledger
 
 
+def test_new_levels_let_a_pulse_end_when_it_would_have() -> None:
+    node = Telling()
+    node.tell(once(BASE), at=0)
+    node.ledger = node.ledger.under({})
+
+    assert node.view.level is SwitchLevel.SEPARATE
+    assert node.pass_time(PULSE_MS).faults == ()
+
+
+def test_a_list_that_says_what_is_known_leaves_the_view_the_same_object() -> None:
+    node = Telling()
+    before = node.tell(BASE)
+
+    assert node.read(BASE) is before
+
+
+def test_a_recovery_of_what_nobody_knew_is_news_of_the_switches_all_the_same() -> None:
+    assert Telling().tell(gone(BASE)).faults == ()
+
+
+def test_recoveries_of_what_nobody_knew_are_bounded_and_told() -> None:
+    node = Telling()
+    node.tell(*[gone(down(n % 48, chip=n // 48)) for n in range(MOST_FAULTS + 1)])
+
+    assert len(node.ledger.heard) == MOST_FAULTS
+    assert not node.view.complete
+
+
 def test_a_fault_cannot_have_begun_later_than_now() -> None:
     """The switch's clock may be ahead of ours; nobody should read of a time to come."""
     ahead = replace(BASE, raised_ms=Millis(900))
