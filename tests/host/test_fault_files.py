@@ -1,7 +1,6 @@
 """Real files, real inotify; only the poll and the settling run on virtual time."""
 
 import asyncio
-import contextlib
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -194,22 +193,3 @@ async def test_a_directory_that_does_not_answer_is_trouble_for_every_file(tmp_pa
     found = FaultDirectory(directory=tmp_path, names=NAMES, deadline_s=0).looks()
 
     assert set((await anext(found)).troubles) == set(NAMES)
-
-
-async def test_a_watcher_that_is_let_go_gives_its_descriptors_back(tmp_path: Path) -> None:
-    before = inotifies()
-    found = looks(tmp_path)
-    await anext(found)
-    during = inotifies()
-    await found.aclose()  # type: ignore[attr-defined]
-
-    assert (during - before, inotifies()) == (1, before)
-
-
-def inotifies() -> int:
-    """Return how many inotify instances this process holds."""
-    count = 0
-    for entry in Path("/proc/self/fd").iterdir():
-        with contextlib.suppress(FileNotFoundError):
-            count += "inotify" in str(entry.readlink())
-    return count
