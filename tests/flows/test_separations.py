@@ -320,7 +320,7 @@ async def test_a_flapping_npu_costs_no_write_each_time() -> None:
     async with agent(cluster, FakeStateFile()) as node:
         await node.isolate(3)
         sent = len(cluster.sent)
-        for _ in range(30):
+        for _ in range(15):
             await node.fault(3, lasts_s=5)
             await asyncio.sleep(5)
 
