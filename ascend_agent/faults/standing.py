@@ -9,7 +9,7 @@ miss it otherwise.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, assert_never
 
 from ascend_agent.faults.levels import RANK
 from ascend_agent.model.catalog import Catalog
@@ -76,6 +76,8 @@ def hear(codes: Codes, event: FaultEvent) -> tuple[CodeState, News]:
             return _once(old, event)
         case Assertion.RECOVERED:
             return _recovered(old, event), ()
+        case _:
+            assert_never(event.assertion)
 
 
 def _occurred(old: CodeState | None, event: FaultEvent) -> tuple[CodeState, News]:

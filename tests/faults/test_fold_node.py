@@ -1,5 +1,7 @@
 """What else bears on health: usage, resets, cards of two, hangs, links, switches and DPU NICs."""
 
+from dataclasses import replace
+
 import pytest
 
 from ascend_agent.faults.fold import SwitchesMissed
@@ -13,6 +15,7 @@ from ascend_agent.model.fault import (
     Plane,
     Severity,
 )
+from ascend_agent.model.fault_rules import SwitchLevel
 from ascend_agent.model.health import HealthState, NetworkView, UnhealthyReason
 from ascend_agent.model.ids import Millis, PhyId
 from ascend_agent.model.npu import Npu
@@ -436,3 +439,14 @@ def test_switch_events_that_were_lost_leave_the_view_open() -> None:
     assert ledger.view is not None
     assert ledger.view.switches is not None
     assert not ledger.view.switches.complete
+
+
+def test_other_levels_of_switch_faults_are_in_force_at_once() -> None:
+    ledger = fold(healthy(0), [switch_event(Assertion.OCCURRED, sequence=1)])
+    harmless = {"[0x00f103b6,7,na,na]": SwitchLevel.NOT_HANDLE}
+
+    ledger = fold(ledger, [replace(ledger.facts.fault_rules, switches=harmless)])
+
+    assert ledger.view is not None
+    assert ledger.view.switches is not None
+    assert ledger.view.switches.health is SwitchHealth.HEALTHY

@@ -34,6 +34,7 @@ from tests.faults.steps import (
     inventory,
     occur,
     once,
+    partial,
     recover,
     shown,
 )
@@ -338,6 +339,17 @@ def test_what_ended_while_nobody_looked_ends_with_the_first_reading() -> None:
     released = folded(ledger, now=80_101)
     assert shown(released.ledger).network.healthy
     assert [it.kind for it in released.notices] == [NoticeKind.RELEASED]
+
+
+def test_no_limit_ends_before_the_codes_were_read() -> None:
+    """Half an answer says nothing of what stands."""
+    upgrade = Upgrade(code=MINOR, level=LONG.level, kind=UpgradeKind.DURATION, at_ms=Millis(19_000))
+    ledger = empty(fault_rules=rules(duration={MINOR: LONG}))
+    ledger = fold(ledger, [restored(remembered(upgrade)), READY, inventory(0)])
+
+    half = fold(ledger, [partial(health=0)], now=20_100)
+    assert half.wake_at_ms is None
+    assert fold(half, [answer(at=20_200)], now=20_200).wake_at_ms == 80_201
 
 
 def test_what_is_restored_late_has_the_driver_asked() -> None:

@@ -378,3 +378,17 @@ async def test_the_fold_goes_on_where_it_was_after_a_restart_of_the_flow() -> No
         await settle()
 
     assert scene.healthy() == [False, True]
+
+
+async def test_every_event_can_be_seen_in_a_log_for_developers(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.DEBUG, logger="ascend_agent.flows.fold_health")
+    scene = _scene()
+    async with running(scene.flow.run):
+        await _well(scene)
+        scene.event(Assertion.OCCURRED)
+        await settle()
+
+    (line,) = caplog.records
+    assert (line.getMessage(), vars(line)["assertion"]) == ("fault event", "occurred")

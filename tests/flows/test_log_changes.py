@@ -110,3 +110,15 @@ async def test_codes_are_spelled_as_the_rules_in_force_spell_them(
         await settle()
 
     assert vars(caplog.records[0])["faults"] == ["080E01801"]
+
+
+async def test_a_view_that_changed_elsewhere_is_no_line(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    bus = Bus([])
+    node = bus.node.claim("test")
+    same = view(0)
+    async with running(LogChanges(node=bus.node, rules=bus.fault_config).run):
+        for generation in (1, 2):
+            node.put(NodeView(generation=generation, npus=(same,)))
+            await settle()
+    assert caplog.records == []
