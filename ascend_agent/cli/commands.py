@@ -21,6 +21,8 @@ log = logging.getLogger(__name__)
 Warned = tuple[str, str]
 """An option that was given in vain, and why."""
 
+_CUT_SHORT = "the play was cut short, nothing is checked"
+
 EXIT_OK = 0
 EXIT_FAILED = 1
 
@@ -35,15 +37,23 @@ def run(settings: Settings, environment: Mapping[str, str], warnings: Sequence[W
 def simulate(
     settings: Settings, show: Show, environment: Mapping[str, str], warnings: Sequence[Warned]
 ) -> int:
-    """Play a simulated node until its time is up, or a signal."""
+    """Play a simulated node until its time is up, or a signal; exit 1 where a check fails."""
     from ascend_agent.sim.play import Hall, play  # noqa: PLC0415 -- brings the whole agent
     from ascend_agent.sim.story import follow, tell  # noqa: PLC0415 -- the same
 
     node = settings.simulated
     story = follow(node) if show.has_scenario else tell(node, for_s=show.for_s)
-    hall = Hall(stream=sys.stdout, as_json=show.as_json, for_s=show.for_s)
+    hall = Hall(stream=sys.stdout, as_json=show.as_json, for_s=show.for_s, check=show.check)
+    failures: Sequence[str] = (_CUT_SHORT,) if show.check else ()
+
+    async def show_it() -> None:
+        nonlocal failures
+        failures = await play(settings, story, hall, worker_environment=environment)
+
     with Logging(settings, warnings, stream=sys.stderr):
-        return _finish(until_signalled(play(settings, story, hall, worker_environment=environment)))
+        code = _finish(until_signalled(show_it()))
+    sys.stderr.write("".join(f"ascend-agent: {failure}\n" for failure in failures))
+    return EXIT_FAILED if failures else code
 
 
 def devices(

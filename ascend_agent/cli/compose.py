@@ -3,7 +3,7 @@
 The sources are merged before this; here the models judge the values.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,7 +25,7 @@ class Show:
     """How ``sim``, ``devices``, ``doctor`` and ``faults`` look and present what they see.
 
     ``for_s`` None: until it is over. ``origins`` tells by which name each setting was given.
-    ``words`` are what the command is about.
+    ``words`` are what the command is about. ``check``: does the scenario come to what it expects?
     """
 
     for_s: float | None
@@ -34,6 +34,7 @@ class Show:
     check_deadline_s: float = _CHECK_S
     origins: Mapping[str, str] = field(default_factory=dict)
     words: tuple[str, ...] = ()
+    check: bool = False
 
 
 def compose(arguments: Arguments) -> tuple[Settings, Show]:
@@ -53,6 +54,7 @@ def compose(arguments: Arguments) -> tuple[Settings, Show]:
         or _CHECK_S,
         origins={sets: one.name for sets, one in arguments.given.items()},
         words=arguments.words,
+        check=_take_switch(given, "check", problems),
     )
     values: dict[str, object] = {}
     if arguments.command is not Command.RUN:
@@ -61,6 +63,10 @@ def compose(arguments: Arguments) -> tuple[Settings, Show]:
         values["driver"] = DriverKind.SIMULATED
     if node := _take_node(given, problems):
         values["simulated"] = node
+    if beside := node.get("fault_config_dir"):
+        values["fault_config_dir"] = beside
+    if show.check and not problems:
+        problems += _check_problems(show, expects=bool(node.get("expect")))
     values |= {sets: one.value for sets, one in given.items()}
     built = build_settings(values)
     if not isinstance(built, Settings):
@@ -68,6 +74,15 @@ def compose(arguments: Arguments) -> tuple[Settings, Show]:
     elif not problems:
         return built, show
     raise ConfigError("\n".join(problems))
+
+
+def _check_problems(show: Show, *, expects: bool) -> Iterator[str]:
+    if show.for_s is not None:
+        yield "--check: lasts as long as the scenario does; remove --for"
+    if show.has_scenario and not expects:
+        yield "--check: the scenario expects nothing; write expect: into its file"
+    elif not show.has_scenario:
+        yield "--check: there is nothing to check; give --scenario a file that has expect:"
 
 
 def _take_node(given: dict[str, Given], problems: list[str]) -> Mapping[str, object]:

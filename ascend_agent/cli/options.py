@@ -342,6 +342,7 @@ OPTIONS: tuple[Option, ...] = (
         "form of the log lines (default json; console for sim, devices, doctor)",
     ),
     Option("for", "for_s", _SIM, "SECONDS", "end by itself after this time"),
+    Option("check", "check", _SIM, None, "exit 1 unless the scenario comes to what it expects"),
     Option(
         "check-deadline",
         "check_deadline_s",

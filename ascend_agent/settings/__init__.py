@@ -11,6 +11,12 @@ from ascend_agent.settings.agent import (
     Settings,
 )
 from ascend_agent.settings.build import build_settings
+from ascend_agent.settings.expectations import (
+    Expectation,
+    NpuExpectation,
+    PodExpectation,
+    SwitchExpectation,
+)
 from ascend_agent.settings.forms import HttpAddress
 from ascend_agent.settings.problems import Problem
 from ascend_agent.settings.simulated import CHIPS, ChipShape, SimulatedNode
@@ -22,10 +28,10 @@ from ascend_agent.settings.steps import (
     LinkStep,
     ProcessStep,
     Step,
-    SwitchPlace,
-    SwitchStep,
+    StormStep,
     WorkerStep,
 )
+from ascend_agent.settings.switch_steps import SwitchPlace, SwitchStep
 
 __all__ = [
     "CHIPS",
@@ -33,6 +39,7 @@ __all__ = [
     "DpuStep",
     "DriverKind",
     "DropStep",
+    "Expectation",
     "FaultStep",
     "HangStep",
     "HttpAddress",
@@ -40,11 +47,15 @@ __all__ = [
     "LinkStep",
     "LogLevel",
     "LogStyle",
+    "NpuExpectation",
+    "PodExpectation",
     "Problem",
     "ProcessStep",
     "Settings",
     "SimulatedNode",
     "Step",
+    "StormStep",
+    "SwitchExpectation",
     "SwitchPlace",
     "SwitchStep",
     "WorkerStep",

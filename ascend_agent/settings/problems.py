@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 _CUT = 80
-_OWN_TEXT = frozenset({"fault_code", "ports", "step_kind", "chip", "scenario", "setting"})
+_OWN_TEXT = frozenset({"fault_code", "ports", "npus", "step_kind", "chip", "scenario", "setting"})
 _NO_WHOLE = "is no whole number; give one"
 _NO_NUMBER = "is no number; give one"
 _NO_BOOL = "is neither true nor false; give one of them"
@@ -33,6 +33,7 @@ _TEXTS = {
     "path_type": "is no path; give one",
     "string_type": "is no text; give some",
     "tuple_type": "is no list; write one",
+    "frozen_set_type": "is no list; write one",
     "model_type": "is no object; write one in braces",
 }
 _FOLLOWS_ANOTHER = "default_factory_not_called"  # the setting it derives from is wrong itself
@@ -81,8 +82,8 @@ def _without_tag(
 ) -> tuple[tuple[str | int, ...], str]:
     """Return the path as a user knows it, and the kind of step pydantic put behind its number."""
     match where:
-        case ("steps", int(number), str(kind), *rest) if kind in kinds:
-            return ("steps", number, *rest), kind
+        case ("steps" | "expect" as of, int(number), str(kind), *rest) if f"{of} {kind}" in kinds:
+            return (of, number, *rest), f"{of} {kind}"
         case _:
             return where, ""
 

@@ -13,6 +13,11 @@ import yaml
 from pydantic import ValidationError
 
 from ascend_agent.errors import ConfigError
+from ascend_agent.settings.expectations import (
+    NpuExpectation,
+    PodExpectation,
+    SwitchExpectation,
+)
 from ascend_agent.settings.problems import Problem, describe, shown
 from ascend_agent.settings.simulated import SimulatedNode
 from ascend_agent.settings.steps import (
@@ -22,23 +27,27 @@ from ascend_agent.settings.steps import (
     HangStep,
     LinkStep,
     ProcessStep,
-    SwitchPlace,
-    SwitchStep,
+    StormStep,
     WorkerStep,
 )
+from ascend_agent.settings.switch_steps import SwitchPlace, SwitchStep
 
 _LARGEST_FILE = 1 << 20
 _NAME_OF_YAML = re.compile(r'"<\w+ string>", ')
 _KNOWN = {
     "": tuple(SimulatedNode.model_fields),
-    "fault": tuple(FaultStep.model_fields),
-    "switch": tuple(SwitchStep.model_fields) + tuple(SwitchPlace.model_fields),
-    "drop": tuple(DropStep.model_fields),
-    "hang": tuple(HangStep.model_fields),
-    "worker": tuple(WorkerStep.model_fields),
-    "process": tuple(ProcessStep.model_fields),
-    "dpu": tuple(DpuStep.model_fields),
-    "link": tuple(LinkStep.model_fields),
+    "steps fault": tuple(FaultStep.model_fields),
+    "steps storm": tuple(StormStep.model_fields),
+    "steps switch": tuple(SwitchStep.model_fields) + tuple(SwitchPlace.model_fields),
+    "steps drop": tuple(DropStep.model_fields),
+    "steps hang": tuple(HangStep.model_fields),
+    "steps worker": tuple(WorkerStep.model_fields),
+    "steps process": tuple(ProcessStep.model_fields),
+    "steps dpu": tuple(DpuStep.model_fields),
+    "steps link": tuple(LinkStep.model_fields),
+    "expect npu": tuple(NpuExpectation.model_fields),
+    "expect switches": tuple(SwitchExpectation.model_fields),
+    "expect pod": tuple(PodExpectation.model_fields),
 }
 
 
@@ -62,6 +71,8 @@ class _TextLoader(yaml.BaseLoader):
 def load_scenario(path: Path, **overrides: object) -> SimulatedNode:
     """Return the node a file describes; *overrides* replace what the file says.
 
+    A directory that it names is looked for beside it.
+
     Raises:
         ConfigError: the file can't be read or means nothing; one line a violation.
 
@@ -73,7 +84,11 @@ def load_scenario(path: Path, **overrides: object) -> SimulatedNode:
         raise ConfigError(
             f"scenario {path}: can't be read ({error.strerror}); give a readable file"
         ) from error
-    return parse_scenario(data, name=str(path), **overrides)
+    node = parse_scenario(data, name=str(path), **overrides)
+    if node.fault_config_dir is None:
+        return node
+    beside = path.absolute().parent / node.fault_config_dir
+    return node.model_copy(update={"fault_config_dir": beside})
 
 
 def parse_scenario(data: bytes | str, *, name: str, **overrides: object) -> SimulatedNode:
@@ -101,7 +116,8 @@ def parse_scenario(data: bytes | str, *, name: str, **overrides: object) -> Simu
 def _place(problem: Problem) -> str:
     """Return where in the file: ``, step 3, at_s`` counts steps from 1, as people do."""
     match problem.where:
-        case ("steps", int(number), *rest):
-            return "".join([f", step {number + 1}", *(f", {part}" for part in rest)])
+        case ("steps" | "expect" as of, int(number), *rest):
+            entry = "step" if of == "steps" else of
+            return "".join([f", {entry} {number + 1}", *(f", {part}" for part in rest)])
         case where:
             return "".join(f", {part}" for part in where)

@@ -4,8 +4,9 @@ The shape of a node is checked here so that a scenario can't speak of an NPU tha
 how the chip behaves is left to the simulated driver.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 from typing import Self
 
@@ -13,7 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from pydantic_core import InitErrorDetails, PydanticCustomError, ValidationError
 
 from ascend_agent.model.chip import Ports
-from ascend_agent.settings.steps import DpuStep, LinkStep, ProcessStep, Step, SwitchStep
+from ascend_agent.settings.expectations import Expectation, NpuExpectation, SwitchExpectation
+from ascend_agent.settings.steps import DpuStep, LinkStep, ProcessStep, Step
+from ascend_agent.settings.switch_steps import SwitchStep
 
 _MOST_CARDS = 64  # the driver's limit, both API generations
 
@@ -58,8 +61,9 @@ CHIPS: Mapping[str, ChipShape] = MappingProxyType(
 class SimulatedNode(BaseModel):
     """A whole node of one chip, and its scenario; step times count from the node's start.
 
-    Scenario: ``chip``, ``npus``, ``seed``, ``steps``. NPUs are numbered from 0 by physical id,
-    cards from 0; an NPU's card is its number divided by the NPUs of a card.
+    Scenario: ``chip``, ``npus``, ``seed``, ``fault_config_dir``, ``steps``, ``expect``. NPUs are
+    numbered from 0 by physical id, cards from 0; an NPU's card is its number divided by the NPUs
+    of a card.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -69,7 +73,14 @@ class SimulatedNode(BaseModel):
         default=None, ge=0, description="number of NPUs; the usual number of the chip by default"
     )
     seed: int = Field(default=0, description="makes serials and readings differ between nodes")
+    fault_config_dir: Path | None = Field(
+        default=None,
+        description="directory of fault rules, seen from the file; --fault-config-dir wins over it",
+    )
     steps: tuple[Step, ...] = ()
+    expect: tuple[Expectation, ...] = Field(
+        default=(), description="what should be true when, see below; `sim --check` looks"
+    )
 
     @field_validator("chip")
     @classmethod
@@ -82,7 +93,7 @@ class SimulatedNode(BaseModel):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        if errors := [*_size_errors(self), *_step_errors(self)]:
+        if errors := [*_size_errors(self), *_step_errors(self), *_expectation_errors(self)]:
             raise ValidationError.from_exception_data("SimulatedNode", errors)
         return self
 
@@ -167,6 +178,22 @@ def _step_errors(node: SimulatedNode) -> Sequence[InitErrorDetails]:
                     )
                 )
     return errors
+
+
+def _expectation_errors(node: SimulatedNode) -> Iterator[InitErrorDetails]:
+    for number, expectation in enumerate(node.expect):
+        match expectation:
+            case NpuExpectation(npu=npus) if max(npus) >= node.count:
+                yield _error(
+                    ("expect", number, "npu", "npu"),
+                    max(npus),
+                    f"does not exist: this {node.chip} node has {node.count}; {_range(node.count)}",
+                )
+            case SwitchExpectation(switches=health) if not CHIPS[node.chip].switches:
+                text = f"can't be: a node of {node.chip} has no switches; {_with_switches()}"
+                yield _error(("expect", number, "switches", "switches"), health.value, text)
+            case _:
+                pass
 
 
 def _with_switches() -> str:

@@ -10,9 +10,6 @@ from typing import Annotated, Literal, Self, get_args
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
     Discriminator,
     Field,
     Tag,
@@ -20,14 +17,15 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-_CODE = re.compile(r"(?:0[xX])?([0-9A-Fa-f]{1,9})")
-_LARGEST_CODE = 0xF_FFFF_FFFF  # nine hex digits: the vendor's synthetic codes exceed 32 bits
-_LONGEST_S = 1_000_000
+from ascend_agent.settings.switch_steps import SwitchStep
+from ascend_agent.settings.timed import LONGEST_S, Code, Index, Timed, require_one
+
 _VERBS = {
     "switch": "switch",  # before what happens to it, which NPUs have in common with it
     "fault": "fault",
     "recover": "fault",
     "pulse": "fault",
+    "storm": "storm",
     "drop": "drop",
     "call": "hang",
     "hang_s": "hang",
@@ -40,124 +38,75 @@ _VERBS = {
 }
 _PORT_KEYS = ("link", "bonded_down", "ub_down")
 _MOST_PID = 1 << 22  # the kernel's own limit
-_PORTS = re.compile(r"([0-9]{1,3})(?:-([0-9]{1,3}))?")
-_MOST_PORTS = 48
+_MOST_EVENTS = 20_000
 _POD_UID = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,62}")
 
 
-def _parse_code(value: object) -> int:
-    """Return a fault code from hex text as the vendor's documents print it, or from a number."""
-    if isinstance(value, str) and (match := _CODE.fullmatch(value.strip())):
-        value = int(match[1], 16)
-    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _LARGEST_CODE:
-        return value
-    raise PydanticCustomError(
-        "fault_code", "is no fault code; write one to nine hex digits, such as 80E01801"
-    )
-
-
-Code = Annotated[int, BeforeValidator(_parse_code)]
-Index = Annotated[int, Field(ge=0)]
 CardCall = Literal["identity", "health", "usage", "processes", "share_read", "share_enable"]
 NodeCall = Literal[
     "open", "enumerate", "subscribe", "switches_open", "switches_subscribe", "switches_read"
 ]
 
 
-class _Step(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+class FaultStep(Timed):
+    """A fault code appears, goes away, or is told once (pulse), on an NPU or a whole card.
 
-    at_s: float = Field(ge=0, le=_LONGEST_S, description="seconds after the node's start instant")
-
-
-def _require_one(step: BaseModel, choice: tuple[str, ...]) -> None:
-    if sum(getattr(step, name) is not None for name in choice) != 1:
-        raise PydanticCustomError(
-            "scenario", "must have exactly one of {names}; keep one", {"names": ", ".join(choice)}
-        )
-
-
-class FaultStep(_Step):
-    """A fault code appears, goes away, or is told once (pulse), on an NPU or a whole card."""
+    ``listed_for_s``: so long the driver goes on listing a code of which it told the end.
+    """
 
     npu: Index | None = None
     card: Index | None = None
     fault: Code | None = None
     recover: Code | None = None
     pulse: Code | None = None
+    listed_for_s: float | None = Field(default=None, gt=0, le=LONGEST_S)
 
     @model_validator(mode="after")
     def _one_of_each(self) -> Self:
-        _require_one(self, ("npu", "card"))
-        _require_one(self, ("fault", "recover", "pulse"))
-        return self
-
-
-def _parse_ports(value: object) -> tuple[int, ...]:
-    """Return the ports of ``7``, or of the range ``0-15``."""
-    if isinstance(value, tuple):  # of a step that was read before
-        return value
-    match = _PORTS.fullmatch(str(value).strip())
-    first = int(match[1]) if match else _MOST_PORTS
-    last = int(match[2]) if match and match[2] else first
-    if not first <= last < _MOST_PORTS:
-        raise PydanticCustomError(
-            "ports",
-            "is no port of a switch chip; write one from 0 to {last}, or a range such as 0-15",
-            {"last": _MOST_PORTS - 1},
-        )
-    return tuple(range(first, last + 1))
-
-
-class SwitchPlace(BaseModel):
-    """Ports of one chip of the node's switches, and what they lead to; no port: the whole chip.
-
-    ``id`` is the vendor's number of the fault besides its code.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    chip: int = Field(ge=0, lt=16)
-    port: Annotated[tuple[int, ...], BeforeValidator(_parse_ports)] | None = None
-    peer: Literal["cpu", "npu", "L2"] | None = None
-    id: int | None = Field(default=None, ge=0, lt=1 << 32)
-    severity: int | None = Field(default=None, ge=0, le=3)
-
-    @model_validator(mode="after")
-    def _port_leads_somewhere(self) -> Self:
-        if (self.port is None) != (self.peer is None):
+        require_one(self, ("npu", "card"))
+        require_one(self, ("fault", "recover", "pulse"))
+        if self.listed_for_s is not None and self.recover is None:
             raise PydanticCustomError(
-                "scenario", "must have both port and peer, or neither; add or remove one"
+                "scenario", "can't have listed_for_s without recover; remove it"
             )
         return self
 
 
-class SwitchStep(_Step):
-    """A fault code of a switch appears, goes away, or is told once (pulse).
+class StormStep(Timed):
+    """A fault code appears and goes away again and again, for ``for_s`` seconds, on an NPU.
 
-    ``switch`` has ``chip``, ``port`` (``7`` or ``0-15``; none: the whole chip), ``peer`` (``cpu``,
-    ``npu`` or ``L2``), and, where wanted, ``id`` and ``severity``.
+    ``per_s`` events a second, 1000 unless said; the last one is its end.
     """
 
-    switch: SwitchPlace
-    fault: Code | None = Field(default=None, lt=1 << 32)
-    recover: Code | None = Field(default=None, lt=1 << 32)
-    pulse: Code | None = Field(default=None, lt=1 << 32)
+    npu: Index
+    storm: Code
+    per_s: int = Field(default=1000, ge=2, le=1000)
+    for_s: float = Field(gt=0, le=LONGEST_S)
+
+    @property
+    def events(self) -> int:
+        """How many events it is, an even number."""
+        return 2 * max(1, int(self.per_s * self.for_s) // 2)
 
     @model_validator(mode="after")
-    def _one_thing(self) -> Self:
-        _require_one(self, ("fault", "recover", "pulse"))
+    def _not_endless(self) -> Self:
+        if self.per_s * self.for_s > _MOST_EVENTS:
+            raise PydanticCustomError(
+                "scenario",
+                "is more than {most} events; make per_s or for_s smaller",
+                {"most": _MOST_EVENTS},
+            )
         return self
 
 
-class DropStep(_Step):
+class DropStep(Timed):
     """A card is lost (true), or comes back (false)."""
 
     card: Index
     drop: bool
 
 
-class HangStep(_Step):
+class HangStep(Timed):
     """For ``hang_s`` seconds from now on one kind of driver call does not return.
 
     A call that concerns the whole node has no card, every other has one.
@@ -165,7 +114,7 @@ class HangStep(_Step):
 
     card: Index | None = None
     call: Literal[CardCall, NodeCall]
-    hang_s: float = Field(gt=0, le=_LONGEST_S)
+    hang_s: float = Field(gt=0, le=LONGEST_S)
 
     @model_validator(mode="after")
     def _card_where_it_matters(self) -> Self:
@@ -178,7 +127,7 @@ class HangStep(_Step):
         return self
 
 
-class WorkerStep(_Step):
+class WorkerStep(Timed):
     """The driver worker dies, as it would if the vendor library crashed."""
 
     worker: Literal["die"]
@@ -192,7 +141,7 @@ def _parse_pod(uid: str) -> str:
     )
 
 
-class ProcessStep(_Step):
+class ProcessStep(Timed):
     """A process takes memory of an NPU (100 MiB unless said), or is gone from it.
 
     ``pod`` is the uid of the pod that the process is in. Without it the process is looked up on
@@ -214,7 +163,7 @@ class ProcessStep(_Step):
         return self
 
 
-class DpuStep(_Step):
+class DpuStep(Timed):
     """A DPU NIC takes a state, in the kernel's words (``/sys/class/net/*/operstate``)."""
 
     dpu: str
@@ -223,7 +172,7 @@ class DpuStep(_Step):
     ]
 
 
-class LinkStep(_Step):
+class LinkStep(Timed):
     """Network ports of an NPU change, as the driver's tool shows them.
 
     ``link`` is the RoCE link of chips up to A3; on A5 so many bonded ports, or UB ports, are down.
@@ -264,6 +213,7 @@ def _kind(raw: object) -> str | None:
 _KINDS: Mapping[type, str] = MappingProxyType(
     {
         FaultStep: "fault",
+        StormStep: "storm",
         SwitchStep: "switch",
         DropStep: "drop",
         HangStep: "hang",
@@ -277,6 +227,7 @@ _KINDS: Mapping[type, str] = MappingProxyType(
 
 Step = Annotated[
     Annotated[FaultStep, Tag("fault")]
+    | Annotated[StormStep, Tag("storm")]
     | Annotated[SwitchStep, Tag("switch")]
     | Annotated[DropStep, Tag("drop")]
     | Annotated[HangStep, Tag("hang")]
@@ -288,7 +239,7 @@ Step = Annotated[
         _kind,
         custom_error_type="step_kind",
         custom_error_message="says nothing that happens; use one of fault, recover, pulse (of an "
-        "npu, card or switch), drop, call with hang_s, worker, process, dpu with operstate, "
+        "npu, card or switch), storm, drop, call with hang_s, worker, process, dpu with operstate, "
         "link, bonded_down, ub_down",
     ),
 ]

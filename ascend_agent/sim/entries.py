@@ -16,12 +16,14 @@ _SENTENCES = {
     "driver_lost": "driver lost: {detail}",
     "driver_ready": "driver ready, fault callbacks: {callbacks}",
     "driver_restarted": "driver restarted, worker {starts}",
+    "examined": "{expectations} expectations, {failed} not met",
     "fault": "NPU {npu}: fault {fault}, {level}, in service: {healthy}",
     "over": "that was the story; the node stays up until Ctrl-C",
     "pulse": "NPU {npu}: {fault}, once",
     "recovered": "NPU {npu}: {fault} is over, in service: {healthy}",
     "registered": "registered {resource}",
     "returned": "NPU {npu} is back in service, no longer {reasons}",
+    "unexpected": "unexpected: {difference}",
     "withdrawn": "NPU {npu} is out of service: {reasons}",
 }
 

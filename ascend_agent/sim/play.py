@@ -8,7 +8,7 @@ import asyncio
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,10 +16,12 @@ from typing import NoReturn, TextIO
 
 from ascend_agent.app import Agent
 from ascend_agent.bus import Bus
+from ascend_agent.driver.child import Spawn, spawn_worker
 from ascend_agent.errors import AgentError
 from ascend_agent.settings import Settings
 from ascend_agent.sim.conductor import Conductor
 from ascend_agent.sim.entries import Entry
+from ascend_agent.sim.examiner import PATIENCE_S, Examiner
 from ascend_agent.sim.host import SimulatedFiles, SimulatedNuma
 from ascend_agent.sim.kubelet import EmbeddedKubelet
 from ascend_agent.sim.observer import Observer
@@ -36,11 +38,15 @@ class _OverError(AgentError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hall:
-    """Where a story is shown. ``for_s`` None: to its end; on a terminal until cancelled."""
+    """Where a story is shown. ``for_s`` None: to its end; on a terminal until cancelled.
+
+    ``check``: it is looked whether the story comes to what it expects, and it ends with that.
+    """
 
     stream: TextIO
     as_json: bool
     for_s: float | None
+    check: bool = False
 
     @property
     def live(self) -> bool:
@@ -49,14 +55,23 @@ class Hall:
 
 
 async def play(
-    settings: Settings, story: Story, hall: Hall, *, worker_environment: Mapping[str, str]
-) -> None:
+    settings: Settings,
+    story: Story,
+    hall: Hall,
+    *,
+    worker_environment: Mapping[str, str],
+    spawn: Spawn = spawn_worker,
+    patience_s: float = PATIENCE_S,
+) -> Sequence[str]:
     """Play *story* until its time is up, its reader is gone, or the caller is cancelled.
+
+    Returns what was not as expected, where that was to be checked.
 
     Raises:
         ExceptionGroup: a vital task of the agent was lost.
 
     """
+    examiner = None
     with _stage() as directory:
         settings = _on_stage(settings, story, directory)
         kubelet = EmbeddedKubelet(
@@ -65,17 +80,31 @@ async def play(
         )
         try:
             async with kubelet, asyncio.TaskGroup() as group:
+                started = asyncio.get_running_loop().time()
                 agent = Agent(
                     settings,
                     worker_environment=worker_environment,
                     host=SimulatedFiles(),
                     numa=SimulatedNuma(npus=story.node.count),
+                    spawn=spawn,
                 )
-                _raise_curtain(
+                observer = _raise_curtain(
                     group, agent, kubelet, story=story, hall=hall, shares=settings.shares
                 )
+                if hall.check:
+                    examiner = Examiner(
+                        bus=agent.bus,
+                        kubelet=kubelet,
+                        shares=settings.shares,
+                        expectations=story.node.expect,
+                        started=started,
+                        tell=observer.add,
+                        patience_s=patience_s,
+                    )
+                    group.create_task(examiner.run(), name="examiner")
         except* (_OverError, ReaderGoneError):
             pass  # an orderly end
+    return examiner.failures if examiner else ()
 
 
 def _raise_curtain(
@@ -86,7 +115,7 @@ def _raise_curtain(
     story: Story,
     hall: Hall,
     shares: int,
-) -> None:
+) -> Observer:
     """Start the agent, whoever acts, and whoever watches; the group holds them all."""
     started_ns = time.monotonic_ns()
     audience = _audience(group, agent.bus, hall=hall, started_ns=started_ns)
@@ -98,11 +127,13 @@ def _raise_curtain(
     group.create_task(observer.run(), name="observer")
     for act in story.acts:
         group.create_task(conductor.perform(act), name=f"act at {act.at_s:.1f} s")
-    for_s = story.ends_s if hall.for_s is None and not hall.live else hall.for_s
+    to_its_end = hall.for_s is None and (hall.check or not hall.live)
+    for_s = story.ends_s if to_its_end else hall.for_s
     if for_s is not None:
         group.create_task(_end_after(for_s), name="curtain")
     else:
         group.create_task(_say_over(observer, story.ends_s), name="epilogue")
+    return observer
 
 
 def _audience(group: asyncio.TaskGroup, bus: Bus, *, hall: Hall, started_ns: int) -> Audience:

@@ -7,7 +7,15 @@ comes back, the kubelet restarts, the vendor library crashes.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ascend_agent.settings import DropStep, FaultStep, HangStep, SimulatedNode, Step, WorkerStep
+from ascend_agent.settings import (
+    DropStep,
+    FaultStep,
+    HangStep,
+    SimulatedNode,
+    Step,
+    StormStep,
+    WorkerStep,
+)
 
 _FAULT = 0x80E01801  # a code that takes the NPU out of service until it recovers
 _TAIL_S = 3.0
@@ -75,7 +83,8 @@ def tell(node: SimulatedNode, *, for_s: float | None) -> Story:
 
 def follow(node: SimulatedNode) -> Story:
     """Return the story of *node*'s own scenario, with two pods that hold NPUs meanwhile."""
-    last_s = max((_over_s(step) for step in node.steps), default=0.0)
+    times = [*map(_over_s, node.steps), *(expected.over_s for expected in node.expect)]
+    last_s = max(times, default=0.0)
     return Story(node=node, acts=_pods(node.count, first_s=0.5), ends_s=last_s + _TAIL_S)
 
 
@@ -94,6 +103,10 @@ def _over_s(step: Step) -> float:
     match step:
         case HangStep(at_s=at_s, hang_s=hang_s):
             return at_s + hang_s
+        case StormStep(at_s=at_s, for_s=for_s):
+            return at_s + for_s
+        case FaultStep(at_s=at_s, listed_for_s=float(listed_for_s)):
+            return at_s + listed_for_s
         case DropStep(at_s=at_s):
             return at_s + _CARD_S
         case _:

@@ -134,3 +134,30 @@ def test_the_doctor_gives_a_check_as_long_as_it_was_told() -> None:
     assert refusals("doctor --check-deadline 3601") == [
         "--check-deadline: '3601' is no time; give seconds, more than 0, up to an hour"
     ]
+
+
+def test_a_scenario_is_checked_when_asked_and_brings_its_rules(tmp_path: Path) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text("{fault_config_dir: rules, expect: [{at_s: 1, npu: 0, codes: []}]}")
+
+    settings, show = composed(f"sim --check --scenario {path}")
+    other, _ = composed(f"sim --scenario {path} --fault-config-dir /etc/rules")
+
+    assert show.check
+    assert settings.fault_config_dir == tmp_path / "rules"
+    assert other.fault_config_dir == Path("/etc/rules")
+
+
+def test_there_must_be_something_to_check_and_time_for_it(tmp_path: Path) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text("{npus: 1}")
+
+    assert refusals("sim --check") == [
+        "--check: there is nothing to check; give --scenario a file that has expect:"
+    ]
+    assert refusals(f"sim --check --for 3 --scenario {path}") == [
+        "--check: lasts as long as the scenario does; remove --for",
+        "--check: the scenario expects nothing; write expect: into its file",
+    ]
+    path.write_text("{npus: some}")
+    assert len(refusals(f"sim --check --scenario {path}")) == 1

@@ -9,6 +9,11 @@ from pydantic import BaseModel
 from ascend_agent.cli.options import COMMANDS, OPTIONS, Command, Option
 from ascend_agent.cli.peers import MEANINGS, Healthz, NotBuilt, Retired, Same, Version
 from ascend_agent.settings.agent import Settings
+from ascend_agent.settings.expectations import (
+    NpuExpectation,
+    PodExpectation,
+    SwitchExpectation,
+)
 from ascend_agent.settings.simulated import CHIPS, SimulatedNode
 from ascend_agent.settings.steps import (
     DpuStep,
@@ -17,13 +22,15 @@ from ascend_agent.settings.steps import (
     HangStep,
     LinkStep,
     ProcessStep,
-    SwitchStep,
+    StormStep,
     WorkerStep,
 )
+from ascend_agent.settings.switch_steps import SwitchStep
 from tools.docs.pages import code, table
 
 _STEPS: tuple[type[BaseModel], ...] = (
     FaultStep,
+    StormStep,
     DropStep,
     HangStep,
     WorkerStep,
@@ -32,6 +39,7 @@ _STEPS: tuple[type[BaseModel], ...] = (
     SwitchStep,
     DpuStep,
 )
+_EXPECTATIONS: tuple[type[BaseModel], ...] = (NpuExpectation, SwitchExpectation, PodExpectation)
 
 
 def commands() -> str:
@@ -131,12 +139,15 @@ def _shortest(words: frozenset[str]) -> list[str]:
 
 
 def scenario() -> str:
-    """Return the keys of a scenario file, those of its steps, and the chips it may name."""
+    """Return the keys of a scenario file, of its steps and expectations, and its chips."""
     node = [
         (code(name), str(field.get("description", "what happens, see below")))
         for name, field in _schema(SimulatedNode).items()
     ]
-    steps = [(", ".join(map(code, model.model_fields)), _summary(model)) for model in _STEPS]
+    steps, expectations = (
+        [(", ".join(map(code, model.model_fields)), _summary(model)) for model in models]
+        for models in (_STEPS, _EXPECTATIONS)
+    )
     chips = [
         (code(name), str(shape.usual_npus), str(shape.npus_per_card))
         for name, shape in CHIPS.items()
@@ -145,6 +156,7 @@ def scenario() -> str:
         [
             table(("key of the file", "what it says"), node),
             table(("keys of a step", "what happens"), steps),
+            table(("keys of an expectation", "what should be true"), expectations),
             table(("chip", "NPUs by default", "NPUs on a card"), chips),
         ]
     )

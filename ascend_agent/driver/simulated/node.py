@@ -5,6 +5,8 @@ the node's start, is an argument of every question. So a driver worker that star
 node as it has become. What one worker sees of it is decided in ``session``.
 """
 
+from bisect import bisect_right
+
 from ascend_agent.driver.simulated.presets import MOST_CARDS, PRESETS, Preset
 from ascend_agent.driver.simulated.scenario import (
     DROP,
@@ -69,6 +71,7 @@ class SimulatedNode:
             for first in range(0, npus, self.preset.dies)
         ]
         self._steps = parse_steps(config.get("steps", []), cards=self.cards)
+        self._times = [step.at_ms for step in self._steps]
 
     def present(self, card: int, now_ms: int) -> bool:
         """Return whether the card answers: it is lost from its drop until its return."""
@@ -91,7 +94,7 @@ class SimulatedNode:
                 continue
             if step.kind == FAULT:
                 standing.add(step.code)
-            elif step.kind == RECOVER:
+            elif step.kind == RECOVER and step.until_ms <= now_ms:
                 standing.discard(step.code)
             elif step.kind == DROP:
                 standing.clear()
@@ -118,11 +121,10 @@ class SimulatedNode:
 
     def raised_at(self, phy: int, code: int, now_ms: int) -> int:
         """Return when *code* was last raised on an NPU, or *now_ms* where it never was."""
-        raised = now_ms
-        for step in self._until(now_ms):
+        for step in reversed(self._until(now_ms)):  # the newest first: a storm has thousands
             if step.kind == FAULT and step.code == code and phy in step.npus:
-                raised = step.at_ms
-        return raised
+                return step.at_ms
+        return now_ms
 
     def switch_steps(self, now_ms: int) -> list[Step]:
         """Return what has happened to the node's switches, in order."""
@@ -142,14 +144,19 @@ class SimulatedNode:
 
     def steps_between(self, after_ms: int, until_ms: int) -> list[Step]:
         """Return the steps later than *after_ms* and not later than *until_ms*, in order."""
-        return [step for step in self._steps if after_ms < step.at_ms <= until_ms]
+        return self._steps[self._count(after_ms) : self._count(until_ms)]
 
     def next_step_at(self, after_ms: int) -> int | None:
         """Return the time of the first step later than *after_ms*, None after the last."""
-        return next((step.at_ms for step in self._steps if step.at_ms > after_ms), None)
+        told = self._count(after_ms)
+        return self._times[told] if told < len(self._times) else None
 
     def _until(self, now_ms: int) -> list[Step]:
-        return [step for step in self._steps if step.at_ms <= now_ms]
+        return self._steps[: self._count(now_ms)]
+
+    def _count(self, now_ms: int) -> int:
+        """Return how many steps have happened."""
+        return bisect_right(self._times, now_ms)
 
 
 def mix(*parts: int) -> int:

@@ -19,6 +19,8 @@ _LONGEST_S = 1e9
 _PEERS = {"cpu": 0, "npu": 1, "L2": 2}
 _WHOLE_CHIP, _NO_FAULT_ID, _MAJOR = 0xFFFF, 0xFFFFFFFF, 2
 _USUAL_MIB = 100
+_EVENTS_PER_S = 1000
+_MOST_EVENTS = 20_000
 _CODES = (FAULT, RECOVER, PULSE)
 _NODE_CALLS = frozenset({"open", "enumerate", "subscribe"})
 _NODE_CALLS |= {"switches_open", "switches_subscribe", "switches_read"}
@@ -53,6 +55,7 @@ class Step:
     ``npus`` are physical ids; ``code`` is set for faults, ``call`` and ``until_ms`` for a hang,
     ``process`` (its id and MiB of memory) where one takes an NPU or is gone from it, ``switch``
     where a fault is one of a switch. A hang of a call that concerns the whole node has no card.
+    A code whose end is told is listed until ``until_ms`` all the same.
     """
 
     __slots__ = ("at_ms", "call", "card", "code", "kind", "npus", "process", "switch", "until_ms")
@@ -93,16 +96,39 @@ def parse_steps(raw: object, *, cards: list[list[int]]) -> list[Step]:
     steps = []
     for number, entry in enumerate(raw, 1):
         try:
-            steps.append(_parse_step(entry, cards))
+            steps += _parse_entry(entry, cards)
         except UnplayableError as error:
             raise UnplayableError(f"step {number}: {error}") from error
     return sorted(steps, key=lambda step: step.at_ms)
 
 
-def _parse_step(raw: object, cards: list[list[int]]) -> Step:
+def _parse_entry(raw: object, cards: list[list[int]]) -> list[Step]:
     if not isinstance(raw, dict):
         raise UnplayableError(f"{raw!r} is no mapping")
     at_ms = _milliseconds(raw, "at_s")
+    return _storm(raw, at_ms, cards) if "storm" in raw else [_parse_step(raw, at_ms, cards)]
+
+
+def _storm(raw: dict[str, object], at_ms: int, cards: list[list[int]]) -> list[Step]:
+    """Return the events of a storm one by one: every other one is the end of the one before."""
+    card, npus = _address(raw, cards)
+    code, per_s = _code(raw["storm"]), _whole(raw, "per_s", otherwise=_EVENTS_PER_S)
+    events = _milliseconds(raw, "for_s") * per_s // 1000
+    if events > _MOST_EVENTS:
+        raise UnplayableError(f"for_s: a storm of {events} events is more than {_MOST_EVENTS}")
+    return [
+        Step(
+            RECOVER if event % 2 else FAULT,
+            at_ms + event * 1000 // per_s,
+            card=card,
+            npus=npus,
+            code=code,
+        )
+        for event in range(2 * max(1, events // 2))
+    ]
+
+
+def _parse_step(raw: dict[str, object], at_ms: int, cards: list[list[int]]) -> Step:
     if "worker" in raw:
         if raw["worker"] != "die":
             raise UnplayableError(f"worker: {raw['worker']!r} is not 'die'")
@@ -121,7 +147,8 @@ def _parse_step(raw: object, cards: list[list[int]]) -> Step:
         # A chip can't leave alone: the whole card loses its bus.
         return Step(DROP if raw["drop"] else RETURN, at_ms, card=card, npus=tuple(cards[card]))
     kind, code = _kind_and_code(raw)
-    return Step(kind, at_ms, card=card, npus=npus, code=code)
+    until_ms = at_ms + _milliseconds(raw, "listed_for_s") if "listed_for_s" in raw else 0
+    return Step(kind, at_ms, card=card, npus=npus, code=code, until_ms=until_ms)
 
 
 def _kind_and_code(raw: dict[str, object]) -> tuple[str, int]:

@@ -174,3 +174,32 @@ def test_a_node_that_cannot_be_made_is_explained(config: dict[str, object], text
     with pytest.raises(UnplayableError) as caught:
         SimulatedNode(config)
     assert text in str(caught.value)
+
+
+def test_a_code_may_stay_listed_after_its_end_was_told() -> None:
+    """A driver's list is late at times; what stands again meanwhile stays."""
+    node = _node(
+        {"at_s": 1, "npu": 0, "fault": _CODE},
+        {"at_s": 2, "npu": 0, "recover": _CODE, "listed_for_s": 3},
+        {"at_s": 1, "npu": 1, "fault": _CODE},
+        {"at_s": 2, "npu": 1, "recover": _CODE, "listed_for_s": 3},
+        {"at_s": 4, "npu": 1, "fault": _CODE},
+    )
+
+    assert [len(node.codes(0, now_ms)) for now_ms in (2000, 4999, 5000)] == [1, 1, 0]
+    assert [len(node.codes(1, now_ms)) for now_ms in (4999, 5000)] == [1, 1]
+
+
+def test_in_a_storm_a_code_stands_every_other_moment_and_at_last_not() -> None:
+    node = _node({"at_s": 1, "npu": 0, "storm": _CODE, "per_s": 100, "for_s": 0.05})
+
+    assert [len(node.codes(0, now_ms)) for now_ms in (999, 1000, 1010, 1020, 1030, 2000)] == [
+        0,
+        1,
+        0,
+        1,
+        0,
+        0,
+    ]
+    assert node.raised_at(0, _CODE, 1035) == 1020
+    assert node.next_step_at(1030) is None

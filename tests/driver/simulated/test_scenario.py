@@ -120,3 +120,27 @@ def test_a_step_that_cannot_be_played_is_named(step: object, text: str) -> None:
 def test_steps_must_be_a_list() -> None:
     with pytest.raises(UnplayableError, match="no list"):
         parse_steps({"at_s": 1}, cards=_CARDS)
+
+
+def test_a_storm_is_a_fault_and_its_end_again_and_again() -> None:
+    """The last event is an end, however the numbers come out."""
+    events = _parse({"at_s": 2, "npu": 1, "storm": "80E01801", "per_s": 3, "for_s": 1})
+    shortest = _parse({"at_s": 2, "npu": 1, "storm": "80E01801", "for_s": 0.001})
+
+    assert [_shown(step) for step in events] == [
+        ("fault", 2000, 0, (1,), 0x80E01801, "", 0),
+        ("recover", 2333, 0, (1,), 0x80E01801, "", 0),
+    ]
+    assert [(step.kind, step.at_ms) for step in shortest] == [("fault", 2000), ("recover", 2001)]
+    assert len(_parse({"at_s": 0, "npu": 1, "storm": 1, "for_s": 20})) == 20_000
+
+
+def test_a_storm_without_end_is_refused() -> None:
+    with pytest.raises(UnplayableError, match="a storm of 20001 events"):
+        _parse({"at_s": 0, "npu": 1, "storm": 1, "for_s": 20.001})
+
+
+def test_a_code_is_listed_until_its_step_says() -> None:
+    (step,) = _parse({"at_s": 2, "npu": 1, "recover": 1, "listed_for_s": 1.5})
+
+    assert (step.at_ms, step.until_ms) == (2000, 3500)
