@@ -68,6 +68,9 @@ class Sender(Generic[T]):
             if not missing:
                 continue  # the watch has shown it while we waited
             if item is not None:
+                # What is right already is ours as of this state; the answer may show otherwise.
+                held = {place: value for place, value in wanted.items() if place not in missing}
+                self._remember(item, held)
                 self._written.begin(item.uid, missing, pod=_key(item))
             self._tally.patches += 1
             try:
@@ -79,7 +82,7 @@ class Sender(Generic[T]):
                 await asyncio.sleep(delay_s(error, failures=failures, backoff=_BACKOFF))
                 failures += 1
             else:
-                self._remember(self._objects.acknowledge(answer), wanted)
+                self._remember(self._objects.acknowledge(answer), missing)
                 newest = known()
                 if newest is not None:
                     self._written.see(newest.uid, newest.version, maps_of(newest))

@@ -23,6 +23,7 @@ from tests.cluster.connected import NODE, client
 from tests.fakes.api_server import FakeApiServer, node
 
 A = (MetadataField.LABELS, "a")
+B = (MetadataField.LABELS, "b")
 PATCH = "PATCH"
 
 
@@ -227,6 +228,20 @@ async def test_a_stranger_who_was_quicker_than_our_answer_is_told(scene: Scene) 
         await scene.send({A: "1"})
 
     assert [edit.found for edit in scene.foreign] == ["theirs"]
+
+
+async def test_a_key_that_was_right_and_is_gone_by_the_answer_was_changed_by_others(
+    scene: Scene,
+) -> None:
+    """Of two keys one is sent; who removes the other one just then is an operator, not us (W28)."""
+    scene.server.store.change(node()[0], {"metadata": {"labels": {"b": "1"}}})
+    scene.watch()
+    scene.server.store.change(node()[0], {"metadata": {"labels": {"b": None}}})
+    async with connected(scene):
+        await scene.send({A: "1", B: "1"})
+
+    assert scene.server.bodies[-1] == {"metadata": {"labels": {"a": "1"}}}
+    assert [(one.key, one.wrote, one.found) for one in scene.foreign] == [("b", "1", None)]
 
 
 async def test_an_answer_that_is_no_object_counts_all_the_same(scene: Scene) -> None:
