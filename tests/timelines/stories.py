@@ -23,7 +23,7 @@ from ascend_agent.model.surroundings import (
     SwitchEvent,
     SwitchFault,
 )
-from tests.faults.timelines.bench import Node, Story, to_ms
+from tests.timelines.bench import Node, Story, to_ms
 from tests.model.samples import Place, make_npu
 
 PARITY = 0x80E18005  # RestartNPU; three in a day separate the NPU until people release it

@@ -7,9 +7,9 @@ import pytest
 from ascend_agent.model.fault import FaultLevel
 from ascend_agent.model.fault_rules import FrequencyRule, SwitchLevel
 from ascend_agent.model.health import UnhealthyReason
-from tests.faults.timelines import stories
-from tests.faults.timelines.bench import Bench, Story, Trace
-from tests.faults.timelines.stories import (
+from tests.timelines import stories
+from tests.timelines.bench import Bench, Story, Trace
+from tests.timelines.stories import (
     HOUR_S,
     NODE,
     NOTED,

@@ -3,8 +3,8 @@
 import pytest
 
 from ascend_agent.model.health import NpuView
-from tests.faults.timelines.bench import Bench, Story, Trace
-from tests.faults.timelines.stories import TALES, Tale
+from tests.timelines.bench import Bench, Story, Trace
+from tests.timelines.stories import TALES, Tale
 
 _AWAY_S = 0.1
 _MOST_MOMENTS = 30
