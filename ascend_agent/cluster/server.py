@@ -38,7 +38,7 @@ _CONNECT_S: Final = 5.0
 _ANSWER_S: Final = 15.0
 _LARGEST_ANSWER: Final = 64 * 1024 * 1024
 _LARGEST_REFUSAL: Final = 64 * 1024
-_CONNECTIONS: Final = 8  # two watches, and a few requests beside each other
+_CONNECTIONS: Final = 8  # three watches, and a few requests beside each other
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
