@@ -220,10 +220,7 @@ def _active_faults(
 
 
 def _unchanged(condition: Condition, last: Judged) -> dict[FaultCode, ActiveFault]:
-    """Return the faults of which nothing can have changed since *last*.
-
-    Those of codes that do not stand end by themselves, so they are never among them.
-    """
+    """Return the faults of which nothing can have changed since *last*, but that they end."""
     before, contact = last.condition, condition.contact
     if (
         before.contact.health != contact.health
@@ -235,9 +232,7 @@ def _unchanged(condition: Condition, last: Judged) -> dict[FaultCode, ActiveFaul
     return {
         code: fault
         for fault in last.faults
-        if (state := codes.get(code := fault.code)) is not None
-        and state is old.get(code)
-        and state.stands
+        if (state := codes.get(code := fault.code)) is not None and state is old.get(code)
     }
 
 

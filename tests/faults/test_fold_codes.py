@@ -221,6 +221,15 @@ def test_a_recovery_that_the_driver_denied_is_dated_by_the_reading_that_found_it
     assert (notice.kind, notice.at_ms) == (NoticeKind.RECOVERED, 32_003)
 
 
+def test_a_recovery_told_twice_is_dated_by_the_first() -> None:
+    story = [occur(RESTART, seq=1), recover(RESTART, seq=2, at=30_000)]
+    ledger = fold(healthy(0), [*story, recover(RESTART, seq=3, at=30_400)])
+
+    (notice,) = folded(ledger, answer(asked=3, at=30_500), now=30_500).notices
+
+    assert notice.at_ms == 30_000
+
+
 def test_a_fault_that_went_and_came_back_unseen_is_told_as_both() -> None:
     story = [occur(RESTART, seq=1), recover(RESTART, seq=2, at=30_000)]
 
