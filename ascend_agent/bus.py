@@ -51,7 +51,8 @@ class Bus:
     shares: Latest[ShareStates]
     """enable-shares → fold-health"""
     fault_config: Latest[FaultConfigState]
-    """follow-fault-config → fold-health, update-annotations, post-events, feed-metrics, probes"""
+    """follow-fault-config → fold-health, log-changes, update-annotations, post-events,
+    feed-metrics, probes"""
     hangs: Latest[Hangs]
     """detect-hangs → fold-health"""
     links: Latest[LinkStates]
