@@ -41,6 +41,7 @@ class NodeEdits:
         """Have *edit* acknowledged; one whose caller leaves before it is sent is dropped."""
         if not self._waiting and self._sender.holds(self._own(), values_of(edit)):
             return
+        self._sender.adopt(self._own(), values_of(edit))  # its turn may come in a second
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         entry = (edit, done)
         self._waiting.append(entry)

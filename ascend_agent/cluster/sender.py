@@ -68,9 +68,8 @@ class Sender(Generic[T]):
             if not missing:
                 continue  # the watch has shown it while we waited
             if item is not None:
-                # What is right already is ours as of this state; the answer may show otherwise.
-                held = {place: value for place, value in wanted.items() if place not in missing}
-                self._remember(item, held)
+                # The answer may show otherwise of what is right already.
+                self.adopt(item, wanted)
                 self._written.begin(item.uid, missing, pod=_key(item))
             self._tally.patches += 1
             try:
@@ -94,6 +93,16 @@ class Sender(Generic[T]):
             return False
         self._remember(item, values)
         return True
+
+    def adopt(self, item: T | None, values: Values) -> None:
+        """Take those of *values* that the object holds already for ours from this state on.
+
+        Who changes one of them from now on is a stranger, though we never sent it.
+        """
+        missing = self._missing(item, values)
+        held = {place: value for place, value in values.items() if place not in missing}
+        if item is not None:
+            self._written.adopt(item.uid, held, pod=_key(item), version=item.version)
 
     def _missing(self, item: T | None, values: Values) -> Values:
         # What a broken watch showed last is no reason to believe that nothing is to be done.

@@ -65,6 +65,18 @@ class Written:
         for place, value in values.items():
             self._objects[uid].records[place] = _Record(wrote=value, version=version)
 
+    def adopt(
+        self, uid: str, values: Values, *, pod: PodKey | None, version: ObjectVersion
+    ) -> None:
+        """Take *values*, which the object has in that version, for ours, but for what is coming."""
+        known = self._objects.get(uid)
+        coming = (
+            {place for place, record in known.records.items() if record.coming} if known else ()
+        )
+        settled = {place: value for place, value in values.items() if place not in coming}
+        if settled:
+            self.acknowledge(uid, settled, pod=pod, version=version)
+
     def see(
         self, uid: str, version: ObjectVersion, shown: Mapping[MetadataField, Mapping[str, str]]
     ) -> None:

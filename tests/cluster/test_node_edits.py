@@ -7,7 +7,9 @@ from contextlib import asynccontextmanager
 import pytest
 from looptime import LoopTimeProxy
 
+from ascend_agent.cluster.node import parse_node
 from ascend_agent.cluster.node_edits import NodeEdits
+from ascend_agent.cluster.patches import maps_of
 from ascend_agent.errors import NotFoundError, RejectedError
 from tests.cluster.connected import NODE, labels
 from tests.cluster.test_sender import PATCH, Scene, connected
@@ -43,6 +45,22 @@ async def test_the_first_edit_goes_at_once_and_the_next_a_second_later(
     assert first < 0.5
     assert 1 <= looptime < 1.5
     assert scene.tally.patches == 2
+
+
+async def test_a_key_that_is_right_when_an_edit_waits_is_ours_from_then_on(scene: Scene) -> None:
+    """An operator who removes it before the edit's turn is heard of (W28)."""
+    scene.server.store.change(node()[0], {"metadata": {"labels": {"b": "1"}}})
+    async with sending(scene) as edits:
+        await edits.apply(labels(a="0"))
+        async with asyncio.TaskGroup() as group:
+            waiting = group.create_task(edits.apply(labels(a="1", b="1")))
+            await asyncio.sleep(0.1)
+            scene.server.store.change(node()[0], {"metadata": {"labels": {"b": None}}})
+            own = parse_node(scene.server.store.get(node()[0]))
+            scene.written.see(own.uid, own.version, maps_of(own))
+            waiting.cancel()
+
+    assert [(one.key, one.wrote, one.found) for one in scene.foreign] == [("b", "1", None)]
 
 
 async def test_those_who_wait_together_become_one_write_and_the_newest_wins(

@@ -138,3 +138,17 @@ def test_the_memory_is_bounded() -> None:
 
     assert told == 256
     assert len(memory.told) == told
+
+
+def test_what_is_adopted_is_ours_but_for_what_is_coming() -> None:
+    """A write under way of another value must not look like a stranger's."""
+    memory = Memory()
+    memory.begin("2", key="b")
+    values: dict[tuple[MetadataField, str], str | None] = {(LABELS, "a"): "1", (LABELS, "b"): "1"}
+    memory.written.adopt("u", values, pod=None, version=ObjectVersion("10"))
+    memory.written.adopt("u", {}, pod=None, version=ObjectVersion("10"))
+    memory.written.adopt("other", {}, pod=None, version=ObjectVersion("10"))
+
+    memory.see(11, a="theirs", b="2")
+
+    assert [(edit.key, edit.found) for edit in memory.told] == [("a", "theirs")]
