@@ -269,3 +269,42 @@ def read_on(descriptor: int) -> bytes:
         return os.read(descriptor, 65536)
     except OSError:
         return b""
+
+
+@pytest.mark.parametrize(("level", "code"), [("RestartBusiness", 0), ("SeparateNPU", 1)])
+def test_a_checked_scenario_ends_well_only_if_it_comes_to_what_it_expects(
+    tmp_path: Path, level: str, code: int
+) -> None:
+    """By the real worker, in real time, with the rules that lie beside the file."""
+    rules = tmp_path / "rules"
+    rules.mkdir()
+    (rules / "faultCode.json").write_text('{"RestartBusinessCodes": ["80818C00"]}')
+    path = tmp_path / "scenario.yaml"
+    for pace in PACES:
+        at_s = 2 * pace
+        steps = [{"at_s": at_s, "npu": 1, "fault": "80818C00"}]
+        first = {"at_s": at_s * 0.9, "npu": "0-3", "kubelet": "Healthy"}
+        second = {"at_s": at_s * 1.1, "npu": 1, "kubelet": "Unhealthy", "level": level}
+        scenario = {"npus": 4, "fault_config_dir": "rules", "steps": steps}
+        path.write_text(json.dumps({**scenario, "expect": [first, second]}))
+        outcome = run_program("sim", "--check", "--json", f"--scenario={path}")
+        if "expectation 1 " not in outcome.err:
+            break
+
+    assert outcome.code == code
+    why = "NPU 1: level RestartBusiness, not SeparateNPU"
+    assert outcome.err == (
+        f"ascend-agent: expectation 2 (at {at_s * 1.1:g} s) is not met: {why}\n" if code else ""
+    )
+    assert json.loads(outcome.out.splitlines()[-1])["failed"] == code
+
+
+def test_a_check_that_is_cut_short_has_checked_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "scenario.yaml"
+    path.write_text("{npus: 1, expect: [{at_s: 600, npu: 0, kubelet: Healthy}]}")
+    with playing("--check", f"--scenario={path}") as (program, _):
+        program.send_signal(signal.SIGTERM)
+        _, err = program.communicate(timeout=20)
+
+    assert program.returncode == 1
+    assert err == "ascend-agent: the play was cut short, nothing is checked\n"

@@ -7,7 +7,9 @@ from ascend_agent.settings import (
     DropStep,
     FaultStep,
     HangStep,
+    PodExpectation,
     SimulatedNode,
+    StormStep,
     WorkerStep,
 )
 from ascend_agent.sim.story import AdmitPod, RestartKubelet, follow, tell
@@ -84,11 +86,19 @@ def test_a_scenario_is_followed_as_it_is_with_two_pods_in_place() -> None:
         (FaultStep(at_s=4, npu=1, fault=1), 4),
         (HangStep(at_s=4, card=1, call="health", hang_s=20), 24),
         (DropStep(at_s=4, card=1, drop=False), 10),
+        (StormStep(at_s=4, npu=1, storm=1, for_s=6), 10),
+        (FaultStep(at_s=4, npu=1, recover=1, listed_for_s=6), 10),
     ],
 )
 def test_a_scenario_ends_when_its_last_step_was_seen(step: FaultStep, least_s: float) -> None:
     """A hang lasts, and a returned card is noticed by looking."""
     assert follow(SimulatedNode(steps=(step,))).ends_s > least_s
+
+
+def test_a_scenario_ends_when_its_last_expectation_could_be_looked_at() -> None:
+    expected = PodExpectation(at_s=4, until_s=20, pod="training-0", npus=4)
+
+    assert follow(SimulatedNode(expect=(expected,))).ends_s > 21
 
 
 def test_a_scenario_without_steps_still_shows_the_start() -> None:

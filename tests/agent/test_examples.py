@@ -1,0 +1,48 @@
+"""Every shipped scenario comes to what it expects: played whole, on virtual time."""
+
+import io
+from pathlib import Path
+
+import pytest
+
+from ascend_agent.cli.arguments import parse
+from ascend_agent.cli.compose import compose
+from ascend_agent.driver.simulated.peer import spawn_in_loop
+from ascend_agent.sim.play import Hall, play
+from ascend_agent.sim.story import follow
+
+FOLDER = Path(__file__).parents[2] / "examples" / "scenarios"
+EXAMPLES = sorted(FOLDER.glob("*.yaml"))
+_LONGEST_S = 33.0
+"""Thirty seconds, and a moment to see the end: people watch them."""
+
+
+def _example(path: Path) -> object:
+    """A storm has thousands of events, and each takes its time."""
+    marks = [pytest.mark.slow] if "storm: " in path.read_text() else []
+    return pytest.param(path, id=path.stem, marks=marks)
+
+
+@pytest.mark.parametrize("path", [_example(path) for path in EXAMPLES])
+async def test_an_example_comes_to_what_it_expects_to_the_moment(path: Path) -> None:
+    """A new file is tested by being there."""
+    settings, show = compose(parse(["sim", "--check", "--scenario", str(path)], {}))
+    story = follow(settings.simulated)
+    assert story.ends_s <= _LONGEST_S
+
+    failures = await play(
+        settings,
+        story,
+        Hall(stream=io.StringIO(), as_json=True, for_s=show.for_s, check=True),
+        worker_environment={},
+        spawn=spawn_in_loop,
+        patience_s=0,
+    )
+
+    assert list(failures) == []
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_is_in_the_list_of_examples(path: Path) -> None:
+    """With what there is to see in it."""
+    assert f"[{path.name}]({path.name})" in (FOLDER / "README.md").read_text()
