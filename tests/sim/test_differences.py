@@ -45,7 +45,7 @@ def difference(seen: NodeView | None = None, **expected: Any) -> str:
     return differences(EXPECTATION.validate_python({"at_s": 1, **expected}), sight)
 
 
-FACTS = {
+FACTS: dict[str, tuple[Any, Any]] = {
     "kubelet": ("Unhealthy", "Healthy"),
     "state": ("separated", "healthy"),
     "reasons": (["fault"], []),
