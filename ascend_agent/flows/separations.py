@@ -79,6 +79,7 @@ class Separations:
             channel.attach(wakeup)
         self._remembered: Restored | None = None
         self._compared = False
+        self._compared_with: PublishedIsolation | None = None
         self._stale_until: Millis | None = None
         self._awaited: _Awaited | None = None
         self._shown: PublishedIsolation | None = None
@@ -100,7 +101,10 @@ class Separations:
         """Hold what an earlier agent remembered against the Node, once for each memory."""
         self._hear()
         remembered = self._remembered
-        if remembered is None or self._compared:
+        if remembered is None:
+            return
+        if self._compared:
+            self._look_again(node, now)
             return
         said = self._dialect.isolation_said(node)
         before = remembered.published
@@ -111,6 +115,7 @@ class Separations:
                 return
             remembered = replace(remembered, published=None)
         self._compared, self._stale_until = True, None
+        self._compared_with = said
         recalled = recall(remembered, said, now=now)
         if recalled.passed_over:
             log.warning(
@@ -136,7 +141,7 @@ class Separations:
         awaited = self._awaited
         if awaited is not None and now < awaited.until and not awaited.shown_by(isolation):
             return None, awaited.until
-        self._awaited = None
+        self._awaited = self._compared_with = None
         said = self._dialect.isolation_said(node)
         config = self._bus.fault_config.value
         wanted = texts(
@@ -148,6 +153,18 @@ class Separations:
         if said.texts == wanted:
             self._note_published(said)
         return wanted, None
+
+    def _look_again(self, node: NodeObject, now: Millis) -> None:
+        """Hear of an edit that comes before our first report: as yet nobody else tells of it."""
+        before = self._compared_with
+        if before is None:
+            return
+        said = self._dialect.isolation_said(node)
+        if before.uid != said.uid:
+            return
+        self._compared_with = said
+        gone = released(wrote=before.texts.separated, found=said.texts.separated)
+        self._release(gone, now, "edited")
 
     def _hear(self) -> None:
         try:

@@ -511,6 +511,27 @@ async def test_the_file_alone_keeps_an_npu_out_while_the_api_server_is_away() ->
         assert node.annotations == {}
 
 
+async def test_a_release_before_the_first_report_counts_too() -> None:
+    """Just after a start nothing was written yet that an edit could differ from."""
+    cluster, bus = FakeCluster(), Bus([])
+    cluster.change_annotations({SEPARATED: "Ascend910-3"})
+    bus.driver.claim("test").put(READY)
+    bus.instance.claim("test").put(HOLDING)
+    bus.node.claim("test").put(node_view())
+    restored, operator = bus.restored.claim("test"), bus.operator.subscribe()
+    async with running(*node_flows(bus, cluster, Clock())):
+        restored.publish(Restored(isolation=ISOLATED, source="test"))
+        await settle()
+        assert operator.drain() == []
+        cluster.change_annotations({SEPARATED: None})
+        await settle()
+
+        assert operator.drain() == [OperatorEdit(released=frozenset({PhyId(3)}))]
+        cluster.change_annotations({"other": "x"})
+        await settle()
+        assert operator.drain() == []
+
+
 async def test_a_release_while_no_agent_ran_counts_at_the_next_start() -> None:
     cluster, file = FakeCluster(), FakeStateFile()
     async with agent(cluster, file) as node:
