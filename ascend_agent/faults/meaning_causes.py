@@ -13,6 +13,7 @@ from ascend_agent.model.fault import FaultLevel
 from ascend_agent.model.fault_rules import SwitchLevel
 from ascend_agent.model.health import UnhealthyReason
 from ascend_agent.model.isolation import UpgradeKind
+from ascend_agent.model.surroundings import DpuHealth
 
 REASONS: Final[Mapping[UnhealthyReason, Texts]] = MappingProxyType(
     {
@@ -95,6 +96,23 @@ UPGRADES: Final[Mapping[UpgradeKind, Texts]] = MappingProxyType(
             "isolated without a known reason",
             "The NPU is on the list of separated ones, and nobody wrote down why.",
             "Release it when it is fit (docs/faults.md says how).",
+        ),
+    }
+)
+
+_DPU_ACTION: Final = ROLES[Role.DPU_SUB_HEALTH][2]
+
+DPUS: Final[Mapping[DpuHealth, Texts]] = MappingProxyType(
+    {
+        DpuHealth.HEALTHY: ("DPU NICs up", "The DPU NICs that the NPU uses are up.", NOTHING),
+        DpuHealth.SUB_HEALTHY: ROLES[Role.DPU_SUB_HEALTH],
+        DpuHealth.UNHEALTHY: (
+            "DPU NICs down",
+            (
+                "Every DPU NIC that the NPU uses is down: jobs that need them must go elsewhere. "
+                "The NPU itself stays in service."
+            ),
+            _DPU_ACTION,
         ),
     }
 )

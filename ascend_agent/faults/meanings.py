@@ -6,10 +6,11 @@ table does not know by its severity. What a level does to an NPU is decided in `
 """
 
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, assert_never
 
 from ascend_agent.faults.catalog import TABLE
 from ascend_agent.faults.meaning_causes import (
+    DPUS,
     PEERS,
     REASONS,
     SWITCH_ALARMS,
@@ -17,6 +18,7 @@ from ascend_agent.faults.meaning_causes import (
     UPGRADES,
 )
 from ascend_agent.faults.meaning_texts import CHIP_LEVELS, NETWORK_LEVELS, ROLES, SEVERITIES, Texts
+from ascend_agent.faults.upgrades import autofill_release_ms, lifted_by_people
 from ascend_agent.model.catalog import Catalog
 from ascend_agent.model.fault import FaultCode, FaultLevel, Plane, Severity
 from ascend_agent.model.fault_rules import (
@@ -25,9 +27,11 @@ from ascend_agent.model.fault_rules import (
     FrequencyRule,
     SwitchLevel,
 )
-from ascend_agent.model.health import UnhealthyReason
-from ascend_agent.model.isolation import UpgradeKind
+from ascend_agent.model.health import ActiveFault, UnhealthyReason
+from ascend_agent.model.isolation import Upgrade, UpgradeKind
+from ascend_agent.model.surroundings import DpuHealth
 
+_BY_SEVERITY: Final = "The driver's severity gave it its level."
 _UNITS: Final = ((86_400_000, "days"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
 
 
@@ -42,8 +46,20 @@ class Meaning:
 
 def explain(code: FaultCode, catalog: Catalog, severity: Severity | None = None) -> Meaning:
     """Return what *code* means; *severity* tells more only where the table does not know it."""
-    level = catalog.level_of(code, severity)
-    general = explain_level(level, catalog.plane_of(code))
+    general = explain_level(catalog.level_of(code, severity), catalog.plane_of(code))
+    return _of_code(code, catalog, general, SEVERITIES[severity])
+
+
+def explain_fault(fault: ActiveFault, catalog: Catalog) -> Meaning:
+    """Return what *fault* means where it stands: the level it has there is known."""
+    return _of_code(fault.code, catalog, explain_level(fault.level, fault.plane), _BY_SEVERITY)
+
+
+def _of_code(code: FaultCode, catalog: Catalog, general: Meaning, unknown: str) -> Meaning:
+    """Return what *code* means beyond its level's *general* meaning.
+
+    *unknown* says how the level of one that the table does not know came about.
+    """
     role = TABLE.roles.get(code)
     if role is not None:
         title, what, action = ROLES[role]
@@ -52,11 +68,10 @@ def explain(code: FaultCode, catalog: Catalog, severity: Severity | None = None)
         return Meaning(title=title, meaning=meaning, action=action or general.action)
     if catalog.knows(code):
         return general
-    told = SEVERITIES[severity]
     return replace(
         general,
         title="code that the fault table does not know",
-        meaning=f"No fault table in force names this code. {told} {general.meaning}",
+        meaning=f"No fault table in force names this code. {unknown} {general.meaning}",
     )
 
 
@@ -74,6 +89,20 @@ def explain_reason(reason: UnhealthyReason) -> Meaning:
 def explain_upgrade(kind: UpgradeKind) -> Meaning:
     """Return what it means that an NPU stands under a higher level by *kind*."""
     return _meaning(UPGRADES[kind])
+
+
+def explain_raised(upgrade: Upgrade, catalog: Catalog) -> Meaning:
+    """Return what it means that *upgrade* stands: its rule, and then the level it raised to."""
+    kind = explain_upgrade(upgrade.kind)
+    plane = Plane.CHIP if upgrade.code is None else catalog.plane_of(upgrade.code)
+    level = explain_level(upgrade.level, plane)
+    action = kind.action if upgrade.kind is UpgradeKind.AUTOFILL else level.action
+    return Meaning(title=kind.title, meaning=f"{kind.meaning} {level.meaning}", action=action)
+
+
+def explain_dpus(health: DpuHealth) -> Meaning:
+    """Return what the DPU NICs of an NPU mean for it."""
+    return _meaning(DPUS[health])
 
 
 def explain_switch_level(level: SwitchLevel) -> Meaning:
@@ -105,6 +134,33 @@ def describe_rules(code: FaultCode, rules: FaultRules) -> tuple[str, ...]:
     if duration := rules.duration.get(code):
         sentences.append(_describe_duration(duration))
     return tuple(sentences)
+
+
+def describe_release(upgrade: Upgrade, rules: FaultRules) -> str:
+    """Return how *upgrade* ends under *rules*: by itself, by people, or by either."""
+    by_people = "when people release the NPU (docs/faults.md says how)"
+    by_itself = _ends_by_itself(upgrade, rules)
+    if not lifted_by_people(upgrade):
+        return by_itself or "no rule in force ends it"
+    return f"{by_itself}, or {by_people}" if by_itself else by_people
+
+
+def _ends_by_itself(upgrade: Upgrade, rules: FaultRules) -> str:
+    frequency = duration = None
+    if upgrade.code is not None:
+        frequency, duration = rules.frequency.get(upgrade.code), rules.duration.get(upgrade.code)
+    match upgrade.kind:
+        case UpgradeKind.DURATION:
+            gone_ms = duration.recover_timeout_ms if duration else None
+            return "" if gone_ms is None else f"when the fault was gone for over {_span(gone_ms)}"
+        case UpgradeKind.FREQUENCY:
+            release_ms = frequency.release_ms if frequency else None
+            return "" if release_ms is None else f"{_span(release_ms)} after its last recovery"
+        case UpgradeKind.AUTOFILL:
+            release_ms = autofill_release_ms(rules)
+            return "" if release_ms is None else f"{_span(release_ms)} after it was separated"
+        case other:
+            assert_never(other)
 
 
 def _describe_frequency(rule: FrequencyRule, what: str) -> str:

@@ -5,37 +5,37 @@ probe.
 """
 
 from collections.abc import Callable, Sequence
-from html import escape
 
 from ascend_agent.bus import Bus
-from ascend_agent.faults.catalog import CATALOG
+from ascend_agent.faults.catalog import BUILT_IN
+from ascend_agent.flows.health_json import (
+    JsonObject,
+    describe_dpus,
+    describe_health,
+    describe_npu,
+    describe_rules_in_force,
+    describe_switches,
+)
+from ascend_agent.flows.status_page import PageFacts, describe_holder, page
 from ascend_agent.model.allocation import Holder
 from ascend_agent.model.cluster import ApiPhase
+from ascend_agent.model.fault_rules import FaultRules
 from ascend_agent.model.health import NpuView
 from ascend_agent.model.ids import PhyId
 from ascend_agent.model.kubelet import InstancePhase, ServingPhase
-from ascend_agent.model.npu import DriverPhase, Npu
+from ascend_agent.model.npu import DriverPhase
+from ascend_agent.model.surroundings import DpuStates
 from ascend_agent.model.tasks import TaskState
-
-JsonObject = dict[str, object]
-
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>ascend-agent</title>
-<style>body{{font-family:sans-serif}}td,th{{padding:.2em .8em;text-align:left}}</style></head>
-<body><h1>ascend-agent {version}</h1><p><b>{ready}</b>: {why}</p><ul>{resources}</ul>
-<p>API server: {api}</p>
-<table><tr><th>NPU</th><th>chip</th><th>die</th><th>bus</th><th>health</th><th>reasons</th>
-<th>faults</th><th>held by</th></tr>{rows}</table>
-<p><a href="/status">status</a> <a href="/metrics">metrics</a> <a href="/readyz">readyz</a>
-<a href="/healthz">healthz</a></p></body></html>
-"""
 
 _OFTEN = 3
 """A task down after so many restarts is more than a hiccup."""
 
 
 class StatusReport:
-    """Answers health and readiness questions and describes the agent."""
+    """Answers health and readiness questions and describes the agent.
+
+    Safe on any thread: values are read, and none of them is ever changed in place.
+    """
 
     def __init__(self, *, bus: Bus, version: str, render_metrics: Callable[[], bytes]) -> None:
         self._bus = bus
@@ -50,19 +50,23 @@ class StatusReport:
         """Return the page for people, HTML: every NPU with its health, and what is not well."""
         ready, why = self.readyz()
         view = self._bus.node.value
-        rows = "".join(_row(npu, self._holders(npu.npu.phy)) for npu in view.npus) if view else ""
-        resources = "".join(
-            f"<li>{escape(state.resource)}: {state.phase.value} {escape(state.detail)}</li>"
-            for channel in self._bus.serving.values()
-            if (state := channel.value) is not None and state.phase is not ServingPhase.WAITING
-        )
-        return _PAGE.format(
-            version=escape(self._version),
-            ready="ready" if ready else "not ready",
-            why=escape(why),
-            resources=resources,
-            api=escape(self._api_line()),
-            rows=rows,
+        return page(
+            PageFacts(
+                version=self._version,
+                ready=ready,
+                why=why,
+                resources=[
+                    f"{state.resource}: {state.phase.value} {state.detail}"
+                    for channel in self._bus.serving.values()
+                    if (state := channel.value) is not None
+                    and state.phase is not ServingPhase.WAITING
+                ],
+                api=self._api_line(),
+                view=view,
+                holders=[self._holders(npu.npu.phy) for npu in view.npus] if view else (),
+                rules=self._rules(),
+                fault_config=self._bus.fault_config.value,
+            )
         )
 
     def healthz(self) -> tuple[bool, str]:
@@ -84,30 +88,18 @@ class StatusReport:
         """Return the whole state as one JSON object; times are milliseconds since the epoch."""
         ready, why = self.readyz()
         view = self._bus.node.value
-        inventory = self._bus.inventory.value
+        rules, dpus = self._rules(), view.dpus if view else None
         return {
             "version": self._version,
             "ready": ready,
             "why": why,
             "driver": self._driver(),
             "generation": view.generation if view else 0,
-            "npus": [self._npu(npu) for npu in view.npus] if view else [],
-            "cards": {
-                "lost": inventory.lost_cards if inventory else 0,
-                "unreadable": [
-                    {"card": card, "call": call, "rc": rc}
-                    for card, call, rc in (inventory.unreadable if inventory else ())
-                ],
-                "unread": [
-                    {"lane": card.address.lane, "why": card.reason}
-                    for card in (inventory.unread if inventory else ())
-                ],
-                "unknown": [
-                    {"npu": chip.phy, "chip": chip.chip.chip_name}
-                    for chip in (inventory.unknown if inventory else ())
-                ],
-            },
-            "fault_rules": self._fault_rules(),
+            "npus": [self._npu(npu, rules=rules, dpus=dpus) for npu in view.npus] if view else [],
+            "cards": self._cards(),
+            "switches": describe_switches(view.switches if view else None, rules),
+            "dpus": describe_dpus(dpus),
+            "fault_rules": describe_rules_in_force(self._bus.fault_config.value),
             "resources": self._resources(),
             "instance": self._instance(),
             "api": self._api(),
@@ -120,6 +112,25 @@ class StatusReport:
                     "failure": task.failure,
                 }
                 for task in self._bus.tasks.value or ()
+            ],
+        }
+
+    def _cards(self) -> JsonObject:
+        """Return the cards and chips that are not offered at all."""
+        inventory = self._bus.inventory.value
+        return {
+            "lost": inventory.lost_cards if inventory else 0,
+            "unreadable": [
+                {"card": card, "call": call, "rc": rc}
+                for card, call, rc in (inventory.unreadable if inventory else ())
+            ],
+            "unread": [
+                {"lane": card.address.lane, "why": card.reason}
+                for card in (inventory.unread if inventory else ())
+            ],
+            "unknown": [
+                {"npu": chip.phy, "chip": chip.chip.chip_name}
+                for chip in (inventory.unknown if inventory else ())
             ],
         }
 
@@ -175,16 +186,9 @@ class StatusReport:
             "parked_lanes": list(state.parked_lanes),
         }
 
-    def _fault_rules(self) -> JsonObject | None:
-        """Return where the rules in force are from, and what else was offered in vain."""
+    def _rules(self) -> FaultRules:
         state = self._bus.fault_config.value
-        if state is None:
-            return None
-        return {
-            "source": state.rules.source,
-            "version": state.version,
-            "refused": list(state.refused),
-        }
+        return state.rules if state else BUILT_IN
 
     def _resources(self) -> list[JsonObject]:
         return [
@@ -226,23 +230,11 @@ class StatusReport:
             return ApiPhase.CONNECTING.value
         return " ".join(part for part in (state.phase.value, state.server, state.detail) if part)
 
-    def _npu(self, view: NpuView) -> JsonObject:
+    def _npu(self, view: NpuView, *, rules: FaultRules, dpus: DpuStates | None) -> JsonObject:
         usage = (self._bus.usage.value or {}).get(view.npu.phy)
-        return describe_npu(view.npu) | {
-            "state": view.state.value,
-            "healthy": view.healthy,
-            "since_ms": view.since_ms,
-            "reasons": [reason.value for reason in view.reasons],
-            "dcmi_health": view.health,
-            "faults": [
-                {
-                    "code": CATALOG.text_of(fault.code),
-                    "level": fault.level.value,
-                    "isolates": fault.isolates,
-                    "since_ms": fault.since_ms,
-                }
-                for fault in view.faults
-            ],
+        return {
+            **describe_npu(view.npu),
+            **describe_health(view, rules=rules, dpus=dpus),
             "memory_used_mib": usage.memory_used_mib if usage else None,
             "ai_core_percent": usage.ai_core_percent if usage else None,
             "holders": [describe_holder(holder) for holder in self._holders(view.npu.phy)],
@@ -255,39 +247,3 @@ class StatusReport:
 
 def _failure(task: TaskState) -> str:
     return f"{task.name}: {task.failure}"
-
-
-def _row(view: NpuView, holders: Sequence[Holder]) -> str:
-    faults = ", ".join(f"{CATALOG.text_of(f.code)} ({f.level.value})" for f in view.faults)
-    reasons = ", ".join(reason.value for reason in view.reasons)
-    cells = (
-        str(view.npu.phy),
-        view.npu.identity.chip.chip_name,
-        view.npu.identity.die or "",
-        view.npu.identity.bus or "",
-        view.state.value,
-        reasons,
-        faults,
-        ", ".join(describe_holder(holder) for holder in holders),
-    )
-    return "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
-
-
-def describe_npu(npu: Npu) -> JsonObject:
-    """Return the identity of one NPU; every name a person may meet elsewhere is in it (OB-3)."""
-    identity = npu.identity
-    return {
-        **npu.names,
-        "chip": identity.chip.chip_name,
-        "generation": npu.generation,
-        "product": identity.chip.product,
-        "memory_mib": identity.memory_mib,
-        "ai_cores": identity.ai_cores,
-        "numa": npu.numa,
-        "link_group": npu.link_group,
-    }
-
-
-def describe_holder(holder: Holder) -> str:
-    """Return *holder* as ``namespace/pod/container``."""
-    return f"{holder.namespace}/{holder.pod}/{holder.container}"

@@ -22,7 +22,11 @@ _LOAD_S = 60.0
 
 
 class Pages(Protocol):
-    """What there is to tell. All but ``metrics`` is asked on the loop's thread."""
+    """What there is to tell.
+
+    The probes' two are asked on the loop's thread; the others take milliseconds, which would stand
+    between a fault and the kubelet, so they are asked on a thread of their own.
+    """
 
     def healthz(self) -> tuple[bool, str]:
         """Return whether this process should live on, and why not."""
@@ -34,7 +38,7 @@ class Pages(Protocol):
         """Return everything that is true now, for ``/status``, in JSON's own types."""
 
     def metrics(self) -> bytes:
-        """Return the metrics in Prometheus' text format; asked on a thread of its own."""
+        """Return the metrics in Prometheus' text format."""
 
     def index(self) -> str:
         """Return the page for people, as HTML."""

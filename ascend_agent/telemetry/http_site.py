@@ -91,7 +91,8 @@ class Site:
         return _Connection(server, self._open)
 
     async def _index(self, _: web.Request) -> web.Response:
-        return _text(self._pages.index(), kind="text/html")
+        page = await self._threads.run(self._pages.index, deadline_s=_RENDER_S)
+        return _text(page, kind="text/html")
 
     async def _healthz(self, _: web.Request) -> web.Response:
         return _verdict(*self._pages.healthz())
@@ -100,8 +101,11 @@ class Site:
         return _verdict(*self._pages.readyz())
 
     async def _status(self, _: web.Request) -> web.Response:
-        text = json.dumps(self._pages.status(), indent=2, default=str)
+        text = await self._threads.run(self._status_text, deadline_s=_RENDER_S)
         return web.Response(text=f"{text}\n", content_type="application/json")
+
+    def _status_text(self) -> str:
+        return json.dumps(self._pages.status(), indent=2, default=str)
 
     async def _metrics(self, _: web.Request) -> web.Response:
         body = await self._threads.run(self._pages.metrics, deadline_s=_RENDER_S)

@@ -5,9 +5,13 @@ import pytest
 from ascend_agent.faults.catalog import BUILT_IN, CATALOG, TABLE, Role
 from ascend_agent.faults.meanings import (
     Meaning,
+    describe_release,
     describe_rules,
     explain,
+    explain_dpus,
+    explain_fault,
     explain_level,
+    explain_raised,
     explain_reason,
     explain_switch,
     explain_switch_level,
@@ -16,8 +20,10 @@ from ascend_agent.faults.meanings import (
 from ascend_agent.model.catalog import Catalog
 from ascend_agent.model.fault import CARD_DROP, FaultCode, FaultLevel, Plane, Severity
 from ascend_agent.model.fault_rules import DurationRule, FaultRules, FrequencyRule, SwitchLevel
-from ascend_agent.model.health import UnhealthyReason
-from ascend_agent.model.isolation import UpgradeKind
+from ascend_agent.model.health import ActiveFault, UnhealthyReason
+from ascend_agent.model.ids import Millis
+from ascend_agent.model.isolation import Upgrade, UpgradeKind
+from ascend_agent.model.surroundings import DpuHealth
 
 PARITY, LINK_DOWN, UNKNOWN = FaultCode(0x80E18005), FaultCode(0x81078603), FaultCode(0x8ABCDEF0)
 NETWORK_LEVELS = {
@@ -37,6 +43,7 @@ def everything() -> dict[str, Meaning]:
         **{reason.value: explain_reason(reason) for reason in UnhealthyReason},
         **{kind.value: explain_upgrade(kind) for kind in UpgradeKind},
         **{f"switch {level.value}": explain_switch_level(level) for level in SwitchLevel},
+        **{f"dpus {health.value}": explain_dpus(health) for health in DpuHealth},
         **{text: explain_switch(text, level) for text, level in BUILT_IN.switches.items()},
         **{str(severity): explain(UNKNOWN, CATALOG, severity) for severity in (None, *Severity)},
         "unknown switch": explain_switch("[0x12345678,1,npu,na]", None),
@@ -178,3 +185,108 @@ def test_a_rule_that_ends_by_itself_says_when() -> None:
     assert describe_rules(PARITY, rules) == (
         "2 times within 60 s: the NPU is raised to RestartNPU, until 24 h after its last recovery",
     )
+
+
+@pytest.mark.parametrize(
+    ("level", "consequence"),
+    [
+        (FaultLevel.NOT_HANDLE, "The NPU stays in service."),
+        (FaultLevel.SEPARATE_NPU, "No restart and no reset helps"),
+    ],
+)
+def test_an_unknown_code_that_stands_is_explained_by_the_level_it_has(
+    level: FaultLevel, consequence: str
+) -> None:
+    """Its severity decided long ago; the worst case would only frighten people."""
+    fault = ActiveFault(code=UNKNOWN, level=level, isolates=False, since_ms=Millis(0))
+
+    meaning = explain_fault(fault, CATALOG)
+
+    assert meaning.title == "code that the fault table does not know"
+    assert "The driver's severity gave it its level." in meaning.meaning
+    assert consequence in meaning.meaning
+
+
+def test_a_fault_that_stands_is_explained_on_its_plane() -> None:
+    fault = ActiveFault(
+        code=LINK_DOWN,
+        level=FaultLevel.PRE_SEPARATE_NPU,
+        isolates=False,
+        since_ms=Millis(0),
+        plane=Plane.NETWORK,
+    )
+
+    meaning = explain_fault(fault, CATALOG)
+
+    assert meaning.title == "RoCE link down"
+    assert "network counts as unfit" in meaning.meaning
+
+
+def raised(
+    kind: UpgradeKind, level: FaultLevel, code: FaultCode | None = PARITY
+) -> tuple[Upgrade, Catalog]:
+    return Upgrade(code=code, level=level, kind=kind, at_ms=Millis(0)), CATALOG
+
+
+def test_a_raised_level_says_its_rule_and_then_what_follows() -> None:
+    often = explain_raised(*raised(UpgradeKind.FREQUENCY, FaultLevel.MANUALLY_SEPARATE_NPU))
+    long = explain_raised(
+        *raised(UpgradeKind.DURATION, FaultLevel.PRE_SEPARATE_NPU, code=LINK_DOWN)
+    )
+    somehow = explain_raised(
+        *raised(UpgradeKind.AUTOFILL, FaultLevel.MANUALLY_SEPARATE_NPU, code=None)
+    )
+
+    assert often.title == "too often"
+    assert "more often than a rule allows. It failed too often" in often.meaning
+    assert "Before releasing it" in often.action
+    assert "network counts as unfit" in long.meaning, "of the network, not of the chip"
+    assert "cable" in long.action
+    assert "nobody wrote down why" in somehow.meaning
+    assert somehow.action == explain_upgrade(UpgradeKind.AUTOFILL).action
+
+
+MANUAL = FaultLevel.MANUALLY_SEPARATE_NPU
+PEOPLE = "when people release the NPU (docs/faults.md says how)"
+
+
+@pytest.mark.parametrize(
+    ("upgrade", "rules", "ends"),
+    [
+        (raised(UpgradeKind.FREQUENCY, MANUAL)[0], BUILT_IN, PEOPLE),
+        (
+            raised(UpgradeKind.FREQUENCY, MANUAL, code=LINK_DOWN)[0],
+            BUILT_IN,
+            f"48 h after its last recovery, or {PEOPLE}",
+        ),
+        (
+            raised(UpgradeKind.DURATION, FaultLevel.PRE_SEPARATE_NPU, code=LINK_DOWN)[0],
+            BUILT_IN,
+            "when the fault was gone for over 60 s",
+        ),
+        (
+            raised(UpgradeKind.AUTOFILL, MANUAL, code=None)[0],
+            BUILT_IN,
+            f"48 h after it was separated, or {PEOPLE}",
+        ),
+        (
+            raised(UpgradeKind.AUTOFILL, MANUAL, code=None)[0],
+            FaultRules(catalog=CATALOG),
+            PEOPLE,
+        ),
+        (
+            raised(UpgradeKind.FREQUENCY, FaultLevel.SEPARATE_NPU)[0],
+            FaultRules(catalog=CATALOG),
+            "no rule in force ends it",
+        ),
+        (
+            raised(UpgradeKind.DURATION, FaultLevel.SEPARATE_NPU)[0],
+            FaultRules(catalog=CATALOG),
+            "no rule in force ends it",
+        ),
+    ],
+)
+def test_how_a_raised_level_is_lowered_again_is_said(
+    upgrade: Upgrade, rules: FaultRules, ends: str
+) -> None:
+    assert describe_release(upgrade, rules) == ends

@@ -36,6 +36,7 @@ class FakePages:
         return self.ready
 
     def status(self) -> Mapping[str, object]:
+        self.rendered_on = threading.get_ident()
         return self.state
 
     def metrics(self) -> bytes:
@@ -43,6 +44,7 @@ class FakePages:
         return self.page
 
     def index(self) -> str:
+        self.rendered_on = threading.get_ident()
         return "<h1>hello</h1>"
 
 
@@ -129,13 +131,20 @@ async def test_the_status_is_json(pages: FakePages) -> None:
     assert answer.getheader("Cache-Control") == "no-store"
 
 
-async def test_the_metrics_are_rendered_on_a_thread(pages: FakePages) -> None:
-    """It takes milliseconds, in which a fault would wait for the loop."""
+async def test_the_metrics_are_in_the_format_of_prometheus(pages: FakePages) -> None:
     async with serve(pages) as client:
         status, text, answer = await client.ask("/metrics")
 
     assert (status, text) == (200, "ascend_agent_npus 8.0\n")
     assert answer.getheader("Content-Type") == "text/plain; version=0.0.4; charset=utf-8"
+
+
+@pytest.mark.parametrize("path", ["/metrics", "/status", "/"])
+async def test_a_page_is_rendered_on_a_thread(path: str, pages: FakePages) -> None:
+    """It takes milliseconds, in which a fault would wait for the loop."""
+    async with serve(pages) as client:
+        assert (await client.ask(path))[0] == 200
+
     assert pages.rendered_on not in {0, threading.get_ident()}
 
 
