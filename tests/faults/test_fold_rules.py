@@ -45,8 +45,6 @@ TWICE_FOR_GOOD = replace(TWICE, release_ms=None, level=FaultLevel.MANUALLY_SEPAR
 LONG = DurationRule(
     fault_timeout_ms=20_000, recover_timeout_ms=60_000, level=FaultLevel.PRE_SEPARATE_NPU
 )
-HBM = FaultCode(0x80E01801)
-CORE_BUS = FaultCode(0x80C98009)
 
 
 def rules(
@@ -365,83 +363,3 @@ def test_isolation_is_the_same_object_while_nothing_of_it_changes() -> None:
     after = fold(before, [occur(RESTART, seq=9, at=70_000)], now=70_000)
 
     assert after.isolation is before.isolation
-
-
-# --- bus faults that are only a consequence of a memory fault ---------------------------------
-
-
-def held(*events: FoldInput, now: int) -> Ledger:
-    return fold(under(rules(duration={HBM: LONG})), events, now=now)
-
-
-def told(ledger: Ledger) -> list[FaultCode]:
-    return [fault.code for fault in shown(ledger).faults]
-
-
-def test_a_bus_fault_is_held_for_five_seconds() -> None:
-    """D14: exactly 5 s later a memory fault would still explain it."""
-    ledger = held(occur(CORE_BUS, seq=1, at=30_000), now=30_000)
-    assert told(ledger) == []
-    assert ledger.wake_at_ms == 35_001
-
-    after = fold(ledger, [], now=35_001)
-    assert told(after) == [CORE_BUS]
-    assert shown(after).faults[0].since_ms == 30_000
-
-
-def test_a_memory_fault_before_or_after_explains_it() -> None:
-    bus, memory = occur(CORE_BUS, seq=1, at=30_000), occur(HBM, seq=2, at=35_000)
-    assert told(fold(held(bus, memory, now=35_000), [], now=60_000)) == [HBM]
-
-    memory, bus = occur(HBM, seq=1, at=30_000), occur(CORE_BUS, seq=2, at=35_000)
-    assert told(fold(held(memory, bus, now=35_000), [], now=60_000)) == [HBM]
-
-    bus = occur(CORE_BUS, seq=2, at=35_001)
-    assert told(fold(held(memory, bus, now=35_001), [], now=60_000)) == [CORE_BUS, HBM]
-
-
-def test_a_recovery_cancels_what_is_held_and_is_not_held_itself() -> None:
-    """D14."""
-    bus = occur(CORE_BUS, seq=1, at=30_000)
-    gone = held(bus, recover(CORE_BUS, seq=2, at=31_000), now=31_000)
-    assert told(fold(gone, [], now=60_000)) == []
-
-    let_go = fold(held(bus, now=30_000), [], now=35_001)
-    step = folded(let_go, recover(CORE_BUS, seq=2, at=36_000), now=36_000)
-    assert step.requeries == {PhyId(0)}
-    assert told(fold(step.ledger, [answer(asked=2)], now=36_001)) == []
-
-
-def test_a_reading_that_no_longer_lists_it_cancels_too() -> None:
-    ledger = held(occur(CORE_BUS, seq=1, at=30_000), answer(asked=1), now=31_000)
-
-    assert told(fold(ledger, [], now=60_000)) == []
-    assert ledger.wake_at_ms is None
-
-
-def test_a_reading_does_not_bring_in_what_is_held_or_explained() -> None:
-    ledger = held(occur(CORE_BUS, seq=1, at=30_000), answer(CORE_BUS, asked=1), now=31_000)
-    assert told(ledger) == []
-
-    ledger = held(answer(CORE_BUS, HBM), now=31_000)
-    assert told(ledger) == [HBM]
-    ledger = fold(ledger, [answer(CORE_BUS, HBM)], now=60_000)
-    assert told(ledger) == [HBM]
-
-    assert told(fold(ledger, [answer(CORE_BUS)], now=70_000)) == [CORE_BUS]
-
-
-def test_one_that_stands_already_stays() -> None:
-    ledger = fold(held(occur(CORE_BUS, seq=1, at=30_000), now=30_000), [], now=35_001)
-
-    ledger = fold(ledger, [occur(HBM, seq=2, at=36_000), answer(CORE_BUS, HBM, asked=2)])
-
-    assert told(ledger) == [CORE_BUS, HBM]
-
-
-def test_a_bus_fault_told_once_is_not_held() -> None:
-    assert told(held(once(CORE_BUS, seq=1, at=30_000), now=30_000)) == [CORE_BUS]
-
-
-def test_without_a_rule_about_memory_faults_nothing_is_held() -> None:
-    assert told(fold(healthy(0), [occur(CORE_BUS, seq=1)])) == [CORE_BUS]
