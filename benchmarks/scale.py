@@ -12,7 +12,7 @@ async def run(times: int) -> dict[str, object]:
     """Return p50 and p99 for each size, named by the number of devices."""
     figures: dict[str, object] = {"n": times}
     for npus, shares in _SIZES:
-        seen = await fault(npus=npus, shares=shares, times=times, storm=False)
+        seen = await fault(npus=npus, shares=shares, times=times)
         figures[f"p50_ms_{npus * shares}"] = seen["p50_ms"]
         figures[f"p99_ms_{npus * shares}"] = seen["p99_ms"]
     return figures

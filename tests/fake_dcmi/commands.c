@@ -11,6 +11,8 @@
  *                                      raise, clear (0) or notice (2) a code, and tell about it;
  *                                      quiet: tell only, what stands stays as it is
  *   burst PHY CODE COUNT               COUNT events of one code, raised and cleared in turn
+ *   storm PHY CODE MICROSECONDS        one event of one code so often, raised and cleared in turn,
+ *                                      until another storm; 0: none
  *   switches on|off                    whether the library of the switches finds any
  *   switch CHIP PORT PEER EVENT ASSERTION [sub=N peer_port=N severity=N time=MS quiet]
  *                                      raise, clear (0) or notice (2) a fault of a switch: EVENT is
@@ -197,6 +199,13 @@ static bool do_burst(char **words, int count)
     return true;
 }
 
+static bool do_storm(char **words, int count)
+{
+    (void)count;
+    return chip_of(words[1]) && atoi(words[3]) >= 0 &&
+           storm_blow(atoi(words[1]), (unsigned int)strtoul(words[2], NULL, 16), atoi(words[3]));
+}
+
 static bool do_codes(char **words, int count)
 {
     struct chip *chip = chip_of(words[1]);
@@ -309,6 +318,7 @@ static const struct {
     {"callbacks", 2, do_callbacks}, {"drop", 2, do_presence},    {"return", 2, do_presence},
     {"remove", 2, do_presence},
     {"late", 3, do_late},          {"event", 4, do_event},       {"burst", 4, do_burst},
+    {"storm", 4, do_storm},
     {"switches", 2, do_switches},  {"switch", 6, do_switch},
     {"codes", 2, do_codes},        {"claim", 3, do_number},      {"health", 3, do_number},
     {"processes", 2, do_processes}, {"used", 3, do_number},      {"temperature", 3, do_number},

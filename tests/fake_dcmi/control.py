@@ -88,6 +88,13 @@ class FakeHost:
         """Raise and clear a code in turn, *count* events without a pause."""
         return self.run(f"burst {phy} {code:X} {count}")
 
+    def storm(self, phy: int, code: int, *, every_us: int) -> None:
+        """Raise and clear a code in turn, an event every so many microseconds; 0: no more.
+
+        What else is raised meanwhile is told with times of its own alone.
+        """
+        self.run(f"storm {phy} {code:X} {every_us}")
+
     def set_codes(self, phy: int, codes: Iterable[int]) -> None:
         """Replace the standing codes; no event tells."""
         self.run(f"codes {phy} {' '.join(f'{code:X}' for code in codes)}")

@@ -73,7 +73,8 @@ void events_raise(const struct occasion *occasion)
     struct dcmi_event event;
     int logic = snapshot_logic(occasion->chip);
 
-    events_note_time();
+    if (!occasion->unnoted)
+        events_note_time();
     if (logic < 0)
         return;
     compose(&event, occasion, logic);

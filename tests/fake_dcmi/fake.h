@@ -8,6 +8,7 @@
  * answers.c   what one chip answers, the same for both generations
  * calls_*.c   the exported functions of both generations, one line each
  * events.c    subscription, delivery from a thread of its own, the pull
+ * storm.c     events at an even pace, from a thread of its own
  * lingqu.c    the switches, and the functions of liblingqu-dcmi.so, which is this code once more
  * control.c   start of the library, and the socket by which a test talks to it
  *
@@ -206,6 +207,7 @@ struct occasion { /* one event, as a script asks for it */
     int serial, notify;
     unsigned long long raised_ms;
     const char *name;
+    bool unnoted; /* nobody asks when it was raised */
 };
 void events_raise(const struct occasion *occasion);
 void events_note_time(void);
@@ -217,6 +219,9 @@ int events_subscribe(int logic, struct dcmi_event_filter filter,
 int events_pull(int logic, int timeout_ms, struct dcmi_event_filter filter,
                 struct dcmi_event *out);
 int events_standing(const struct chip *chip, struct dcmi_event *out, int size, int *count);
+
+/* storm.c */
+bool storm_blow(int phy, unsigned int code, int pause_us);
 
 /* lingqu.c */
 void switches_raise(const struct LqDcmiEvent *event, bool quiet);

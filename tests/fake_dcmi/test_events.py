@@ -155,6 +155,33 @@ def test_a_burst_arrives_whole_and_in_order(fake: Loaded) -> None:
     assert injected.last_ns > injected.first_ns
 
 
+def test_a_storm_goes_on_by_itself_until_it_is_ended(fake: Loaded) -> None:
+    told = Subscriber(fake)
+    fake.host.storm(5, CODE, every_us=500)
+    during = [told.next().assertion for _ in range(50)]
+    fake.host.storm(5, CODE, every_us=0)
+    fake.host.inject(0, CODE + 1, assertion=2)
+    rest = []
+    while (event := told.next()).event_id == CODE:
+        rest.append(event.assertion)
+
+    assert during == [1, 0] * 25
+    assert rest == ([1, 0] * len(rest))[: len(rest)]
+    assert told.empty()
+
+
+def test_a_storm_does_not_blur_when_a_fault_was_raised(fake: Loaded) -> None:
+    """Benchmarks measure from that moment on."""
+    told = Subscriber(fake)
+    fake.host.storm(5, CODE, every_us=100)
+    for _ in range(100):
+        told.next()
+    injected = fake.host.inject(0, CODE)
+    fake.host.storm(5, CODE, every_us=0)
+
+    assert injected.first_ns == injected.last_ns > 0
+
+
 def test_a_quiet_event_changes_nothing_that_stands(fake: Loaded) -> None:
     """A driver may tell a recovery while its code query still lists the code."""
     told = Subscriber(fake)
