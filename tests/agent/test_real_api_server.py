@@ -34,6 +34,7 @@ TOO_OFTEN = 0x80E18005
 """Three times a day, and people must look at the chip."""
 
 SEPARATED = "ascend-agent.io/manually-separated"
+REASONS = "ascend-agent.io/upgrade-fault-reason"
 
 _QUIET_S = 10
 """Long enough for what would repeat itself; a steady state has no event to wait for."""
@@ -325,6 +326,10 @@ async def test_an_isolated_npu_stays_out_over_a_restart_until_people_take_it_off
         async with in_pod(there, account, name=name, healthy=2) as agent:
             await there.kubelet.event("list", healthy=3)
             released = await agent.logged("npus released by hand")
+            reported = '{"Ascend910-2":'
+            await api.until(
+                node_path(name), lambda now: annotations(now).get(REASONS, "").startswith(reported)
+            )
             await api.patch(node_path(name), {"metadata": {"annotations": {SEPARATED: None}}})
             await there.kubelet.event("list", healthy=4)
             left = await api.until(
