@@ -11,7 +11,7 @@ from ascend_agent.faults.condition import Condition, Step, next_wake
 from ascend_agent.faults.draft import RuleNotice
 from ascend_agent.faults.history import Moved, advance, hear
 from ascend_agent.faults.ledger import Facts
-from ascend_agent.faults.own_codes import raise_own
+from ascend_agent.faults.own_codes import of_changes, raise_own
 from ascend_agent.faults.ports import ub_down
 from ascend_agent.faults.standing import News
 from ascend_agent.faults.verdict import Circumstances, Judged, judge
@@ -72,13 +72,13 @@ class NpusDraft:
         """
         phy = condition.npu.phy
         condition, found = raise_own(condition, self.facts, self.now)
-        news += found
+        before = self.conditions.get(phy)
+        news = of_changes((*news, *found), before=before, after=condition)
         moved = _remember(condition, news, self.facts.fault_rules, self.now)
         wakes = (next_wake(condition), moved.history.wake_at)
         wake_at = min((Millis(at) for at in wakes if at is not None), default=None)
         if moved.history is not condition.history or wake_at != condition.wake_at_ms:
             condition = replace(condition, history=moved.history, wake_at_ms=wake_at)
-        before = self.conditions.get(phy)
         self.learned |= before is None or before.history is not moved.history
         self.conditions[phy] = condition
         self.changed = True

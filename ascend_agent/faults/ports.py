@@ -38,14 +38,14 @@ def ub_down(told: frozenset[FaultCode], link: LinkState | None) -> bool:
 def codes_of_ports(
     ports: Ports, *, told: frozenset[FaultCode], link: LinkState | None, all_ub_down: bool
 ) -> frozenset[FaultCode]:
-    """Return the codes that follow from the ports of an NPU, besides *told* by the driver.
+    """Return the codes that follow from the ports of an NPU, and from what the driver *told*.
 
     *all_ub_down*: those of every NPU of the node are, so no NPU is the worse one. What is not
     known of a port is no fault (faults D13).
     """
     state = link or _UNKNOWN
     if ports is Ports.ROCE:
-        return frozenset({LINK_DOWN} if state.link_down else ()) - told
+        return frozenset({LINK_DOWN} if state.link_down else ())
     if ports is Ports.UB:
         found = {BONDED_PORT_DOWN} if state.bonding_down else set()
         if state.bonding_down:
@@ -53,5 +53,5 @@ def codes_of_ports(
             found.add(_ONE_BONDED_PORT_DOWN if one else _BOTH_BONDED_PORTS_DOWN)
         if ub_down(told, link):
             found |= {UB_PORT_DOWN, _UB_LOST_EVERYWHERE if all_ub_down else _UB_LOST}
-        return frozenset(found) - told
+        return frozenset(found)
     return frozenset()
