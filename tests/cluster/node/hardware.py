@@ -14,15 +14,22 @@ from tests.fake_dcmi.control import FakeHost, fake_host
 
 
 @asynccontextmanager
+async def agent_on(scene: Scene, library: Path, host: FakeHost) -> AsyncIterator[AgentProcess]:
+    """Run an agent on a fake *host* until the block ends, from when the kubelet knows it."""
+    driver = ("--library", str(library), "--allow-unsafe-library")
+    async with scene.agent(
+        "--inject", "devices", driver=driver, environment=host.environment
+    ) as agent:
+        await agent.logged("registered with the kubelet")
+        yield agent
+
+
+@asynccontextmanager
 async def on_fake_hardware(
     scene: Scene, library: Path
 ) -> AsyncIterator[tuple[AgentProcess, FakeHost]]:
     """Run an agent on the fake *library* until the block ends, from when its NPUs are offered."""
-    driver = ("--library", str(library), "--allow-unsafe-library")
     with fake_host(f"preset 910B3 {NPUS}") as host:
-        async with scene.agent(
-            "--inject", "devices", driver=driver, environment=host.environment
-        ) as agent:
-            await agent.logged("registered with the kubelet")
+        async with agent_on(scene, library, host) as agent:
             await scene.offers(NPUS)
             yield agent, host
