@@ -36,7 +36,7 @@ from ascend_agent.flows.allocate import Allocate
 from ascend_agent.flows.connect_cluster import ConnectCluster
 from ascend_agent.flows.detect_hangs import DetectHangs, HangProbes
 from ascend_agent.flows.enable_shares import EnableShares
-from ascend_agent.flows.feed_metrics import FeedMetrics
+from ascend_agent.flows.feed_metrics import FeedMetrics, look
 from ascend_agent.flows.fold_health import FoldHealth, HealthSinks
 from ascend_agent.flows.follow_allocations import FollowAllocations
 from ascend_agent.flows.follow_cluster import FollowCluster
@@ -174,6 +174,7 @@ class Agent:
         )
         self._cluster = self._reach_cluster()
         self._metrics = Metrics(
+            seen=lambda: look(self.bus),
             dropped_logs=dropped_logs,
             api_counts=lambda: None if self._without_api else self._cluster.counts,
         )

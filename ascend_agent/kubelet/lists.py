@@ -118,6 +118,9 @@ class DeviceLists:
     def _tell(self, offer: Offer, before: Offer) -> None:
         sent_ns = time.monotonic_ns()
         was = {group.npu: group.healthy for group in before.groups}
+        turned = [
+            group for group in offer.groups if was.get(group.npu, group.healthy) != group.healthy
+        ]
         self._sent.publish(
             ListSent(
                 resource=self._resource,
@@ -125,10 +128,7 @@ class DeviceLists:
                 total=sum(group.shares for group in offer.groups),
                 healthy=sum(group.fit_devices for group in offer.groups),
                 sent_ns=sent_ns,
-                causes=tuple(
-                    (group.npu, offer.causes.get(group.npu))
-                    for group in offer.groups
-                    if was.get(group.npu, group.healthy) != group.healthy
-                ),
+                causes=tuple((group.npu, offer.causes.get(group.npu)) for group in turned),
+                recovered=frozenset(group.npu for group in turned if group.healthy),
             )
         )

@@ -95,6 +95,7 @@ class ListSent:
 
     ``causes`` holds, for each NPU whose health changed since that stream's last list, the
     CLOCK_MONOTONIC of the driver event behind it (None: no event, a reading or a deadline).
+    ``recovered`` are those of them that are healthy again.
     """
 
     resource: ResourceName
@@ -103,6 +104,7 @@ class ListSent:
     healthy: int
     sent_ns: int
     causes: tuple[tuple[PhyId, int | None], ...]
+    recovered: frozenset[PhyId] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,16 +6,15 @@ from prometheus_client.metrics_core import Metric
 
 from ascend_agent.model.kubelet import InstancePhase, ServingPhase
 from ascend_agent.model.npu import DriverPhase, DriverState
-from ascend_agent.telemetry.measured import Measured
+from ascend_agent.model.seen import Seen
+from ascend_agent.telemetry.measured import Counted, Measured
 from ascend_agent.telemetry.series import counter, gauge, histogram, states
 
 
-def list_families(measured: Measured) -> Iterator[Metric]:
+def list_families(seen: Seen, counted: Counted) -> Iterator[Metric]:
     """Yield what the kubelet was told, and how fast."""
-    sent = measured.sent
-    waiting = {
-        name for name, each in measured.serving.items() if each.phase is ServingPhase.WAITING
-    }
+    sent = counted.sent
+    waiting = {name for name, each in seen.serving.items() if each.phase is ServingPhase.WAITING}
     # A resource that is no longer served offers nothing, whatever its last list said.
     offered = {name: each.last for name, each in sent.items() if name not in waiting}
     yield gauge(
@@ -38,15 +37,16 @@ def list_families(measured: Measured) -> Iterator[Metric]:
     )
     yield histogram(
         "fault_to_kubelet_seconds",
-        "Time from the driver's fault callback to the list that left for the kubelet.",
-        (),
-        [((), measured.fault_to_kubelet_s)],
+        "Time from the driver's callback to the list that left for the kubelet; a recovery waits "
+        "until the driver no longer lists the code.",
+        ("change",),
+        [(("fault",), counted.faults_s), (("recovery",), counted.recoveries_s)],
     )
 
 
-def serving_families(measured: Measured) -> Iterator[Metric]:
+def serving_families(seen: Seen) -> Iterator[Metric]:
     """Yield where each resource stands with the kubelet."""
-    serving = measured.serving
+    serving = seen.serving
     yield counter(
         "registrations",
         "Registrations that the kubelet accepted.",
@@ -71,7 +71,7 @@ def serving_families(measured: Measured) -> Iterator[Metric]:
     )
 
 
-def allocate_families(measured: Measured) -> Iterator[Metric]:
+def allocate_families(counted: Counted) -> Iterator[Metric]:
     """Yield how many containers were served, and how fast."""
     yield counter(
         "allocates",
@@ -79,7 +79,7 @@ def allocate_families(measured: Measured) -> Iterator[Metric]:
         ("resource", "outcome"),
         [
             ((resource, outcome), count)
-            for resource, served in measured.served.items()
+            for resource, served in counted.served.items()
             for outcome, count in (("granted", served.granted), ("refused", served.refused))
         ],
     )
@@ -87,19 +87,19 @@ def allocate_families(measured: Measured) -> Iterator[Metric]:
         "allocates_unchecked",
         "NPUs given to a container though the driver did not tell whether a process holds them.",
         ("resource",),
-        [((resource,), served.unchecked) for resource, served in measured.served.items()],
+        [((resource,), served.unchecked) for resource, served in counted.served.items()],
     )
     yield histogram(
         "allocate_duration_seconds",
         "Time from an Allocate call to its answer.",
         ("resource",),
-        [((resource,), served.took_s) for resource, served in measured.served.items()],
+        [((resource,), served.took_s) for resource, served in counted.served.items()],
     )
     yield histogram(
         "allocate_wait_seconds",
         "Time that an Allocate call waited for another one of its resource, part of the above.",
         ("resource",),
-        [((resource,), served.waited_s) for resource, served in measured.served.items()],
+        [((resource,), served.waited_s) for resource, served in counted.served.items()],
     )
 
 
@@ -143,7 +143,7 @@ def driver_families(state: DriverState | None) -> Iterator[Metric]:
 
 def agent_families(measured: Measured) -> Iterator[Metric]:
     """Yield how the agent itself fares."""
-    instance = measured.instance
+    instance, tasks = measured.seen.instance, measured.seen.tasks
     yield gauge(
         "node_lock_held",
         "1 while this process is the node's one serving instance, 0 while it waits for another.",
@@ -154,13 +154,13 @@ def agent_families(measured: Measured) -> Iterator[Metric]:
         "task_running",
         "1 while a task of the agent runs, 0 while it waits to be started again.",
         ("task",),
-        [((task.name,), task.running) for task in measured.tasks],
+        [((task.name,), task.running) for task in tasks],
     )
     yield counter(
         "task_restarts",
         "Restarts of a task of the agent since the start.",
         ("task",),
-        [((task.name,), task.restarts) for task in measured.tasks],
+        [((task.name,), task.restarts) for task in tasks],
     )
     yield counter(
         "log_lines_dropped",

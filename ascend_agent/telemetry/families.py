@@ -1,8 +1,7 @@
 """The metrics page, made of what was measured.
 
 Names follow Prometheus' conventions: base units, ``_total`` for counters, ``_info`` for labels
-worth joining. What is told is decided in ``npu_families``, ``port_families``,
-``agent_families`` and ``cluster_families``.
+worth joining. What is told is decided in the modules beside this one.
 """
 
 import platform
@@ -20,6 +19,11 @@ from ascend_agent.telemetry.agent_families import (
     serving_families,
 )
 from ascend_agent.telemetry.cluster_families import cluster_families, count_families
+from ascend_agent.telemetry.fault_families import (
+    fault_families,
+    notice_families,
+    rule_families,
+)
 from ascend_agent.telemetry.measured import Measured
 from ascend_agent.telemetry.npu_families import (
     health_families,
@@ -29,6 +33,7 @@ from ascend_agent.telemetry.npu_families import (
 )
 from ascend_agent.telemetry.port_families import port_families
 from ascend_agent.telemetry.series import gauge
+from ascend_agent.telemetry.surroundings_families import dpu_families, switch_families
 
 
 def page(measured: Measured) -> bytes:
@@ -51,15 +56,21 @@ class _Families(Collector):
             ("version", "python"),
             [((measured.version, platform.python_version()), 1)],
         )
-        yield from inventory_families(measured.inventory)
-        yield from health_families(measured.view)
-        yield from usage_families(measured)
-        yield from port_families(measured.links)
-        yield from holder_families(measured)
-        yield from list_families(measured)
-        yield from serving_families(measured)
-        yield from allocate_families(measured)
-        yield from driver_families(measured.driver)
-        yield from cluster_families(measured.cluster)
+        seen, counted = measured.seen, measured.counted
+        yield from inventory_families(seen.inventory)
+        yield from health_families(seen.view)
+        yield from fault_families(seen.view, seen.fault_config)
+        yield from usage_families(seen)
+        yield from port_families(seen.links)
+        yield from switch_families(seen.view)
+        yield from dpu_families(seen.view)
+        yield from holder_families(seen.allocations)
+        yield from rule_families(seen.fault_config)
+        yield from notice_families(counted)
+        yield from list_families(seen, counted)
+        yield from serving_families(seen)
+        yield from allocate_families(counted)
+        yield from driver_families(seen.driver)
+        yield from cluster_families(seen.cluster)
         yield from count_families(measured.api_counts)
         yield from agent_families(measured)

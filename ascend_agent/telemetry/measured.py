@@ -8,14 +8,11 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from ascend_agent.model.allocation import Allocations
-from ascend_agent.model.cluster import ApiCounts, ClusterSeen
-from ascend_agent.model.health import NodeView
-from ascend_agent.model.ids import PhyId, ResourceName
-from ascend_agent.model.kubelet import InstanceState, ListSent, ServingState
-from ascend_agent.model.npu import DriverState, Inventory, NpuUsage
-from ascend_agent.model.surroundings import LinkStates
-from ascend_agent.model.tasks import TaskState
+from ascend_agent.model.cluster import ApiCounts
+from ascend_agent.model.ids import ResourceName
+from ascend_agent.model.kubelet import ListSent
+from ascend_agent.model.notices import NoticeKind
+from ascend_agent.model.seen import Seen
 
 LATENCY_BOUNDS_S = (
     *(0.0005, 0.001, 0.0015, 0.002, 0.003, 0.005, 0.01, 0.02, 0.05),
@@ -62,22 +59,23 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
-    """Everything as of one moment; None where nothing was told yet."""
+class Counted:
+    """All that was counted so far; ``faults_s`` and ``recoveries_s`` until the kubelet was told."""
 
-    version: str
-    inventory: Inventory | None = None
-    view: NodeView | None = None
-    driver: DriverState | None = None
-    instance: InstanceState | None = None
-    allocations: Allocations | None = None
-    tasks: tuple[TaskState, ...] = ()
-    usage: Mapping[PhyId, NpuUsage] = field(default_factory=dict)
-    links: LinkStates | None = None
-    serving: Mapping[ResourceName, ServingState] = field(default_factory=dict)
     sent: Mapping[ResourceName, Sent] = field(default_factory=dict)
     served: Mapping[ResourceName, Served] = field(default_factory=dict)
-    fault_to_kubelet_s: Distribution = field(default_factory=Distribution)
-    cluster: ClusterSeen = field(default_factory=ClusterSeen)
+    faults_s: Distribution = field(default_factory=Distribution)
+    recoveries_s: Distribution = field(default_factory=Distribution)
+    notices: Mapping[NoticeKind, int] = field(default_factory=dict)
+    notices_missed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """Everything as of one moment."""
+
+    version: str
+    seen: Seen = field(default_factory=Seen)
+    counted: Counted = field(default_factory=Counted)
     api_counts: ApiCounts | None = None
     log_lines_dropped: int = 0

@@ -1,96 +1,66 @@
-"""Takes over what is true and counts what happened, for the metrics page.
+"""Counts what happened, and asks what is true when somebody wants the metrics page.
 
 What is told is decided in ``families``. That module and its library are loaded when somebody asks
 for the page for the first time, which spares the start-up 40 ms.
 """
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 
-from ascend_agent.model.allocation import Allocations
-from ascend_agent.model.cluster import ApiCounts, ClusterSeen
-from ascend_agent.model.health import NodeView
-from ascend_agent.model.ids import PhyId
-from ascend_agent.model.kubelet import AllocateServed, InstanceState, ListSent, ServingState
-from ascend_agent.model.npu import DriverState, Inventory, NpuUsage
-from ascend_agent.model.surroundings import LinkStates
-from ascend_agent.model.tasks import TaskState
-from ascend_agent.telemetry.measured import Measured, Sent, Served
+from ascend_agent.model.cluster import ApiCounts
+from ascend_agent.model.kubelet import AllocateServed, ListSent
+from ascend_agent.model.notices import HealthNotice
+from ascend_agent.model.seen import Seen
+from ascend_agent.telemetry.measured import Counted, Measured, Sent, Served
 
 
 class Metrics:
     """The agent's metrics. Record on the loop's thread, render on any.
 
-    *dropped_logs* and *api_counts* are asked at each rendering: who counts those counts anyway.
-    None instead of counts: there is nothing to count.
+    *seen*, *dropped_logs* and *api_counts* are asked at each rendering, on its thread: who knows
+    those knows them anyway. None instead of counts: there is nothing to count.
     """
 
     def __init__(
         self,
         *,
+        seen: Callable[[], Seen] = Seen,
         dropped_logs: Callable[[], int] = lambda: 0,
         api_counts: Callable[[], ApiCounts | None] = lambda: None,
     ) -> None:
+        self._seen = seen
         self._dropped_logs = dropped_logs
         self._api_counts = api_counts
-        # Replaced as a whole at each record: a thread that renders holds one moment's values.
-        self._measured = Measured(version=version("ascend-agent"))
-
-    def record_inventory(self, inventory: Inventory) -> None:
-        """Take over which NPUs there are, and which chips can't be offered."""
-        self._measured = replace(self._measured, inventory=inventory)
-
-    def record_view(self, view: NodeView) -> None:
-        """Take over the health of each NPU; one that is no longer in it has no series."""
-        self._measured = replace(self._measured, view=view)
-
-    def record_usage(self, usage: Mapping[PhyId, NpuUsage]) -> None:
-        """Take over memory and utilisation."""
-        self._measured = replace(self._measured, usage=usage)
-
-    def record_links(self, links: LinkStates) -> None:
-        """Take over which network ports are down."""
-        self._measured = replace(self._measured, links=links)
-
-    def record_allocations(self, allocations: Allocations) -> None:
-        """Take over who holds which NPU."""
-        self._measured = replace(self._measured, allocations=allocations)
-
-    def record_driver(self, state: DriverState) -> None:
-        """Take over how the driver worker fares."""
-        self._measured = replace(self._measured, driver=state)
-
-    def record_instance(self, state: InstanceState) -> None:
-        """Take over whether we hold the node lock."""
-        self._measured = replace(self._measured, instance=state)
-
-    def record_tasks(self, tasks: tuple[TaskState, ...]) -> None:
-        """Take over how the supervised tasks fare."""
-        self._measured = replace(self._measured, tasks=tasks)
-
-    def record_serving(self, state: ServingState) -> None:
-        """Take over how one resource stands with the kubelet."""
-        serving = {**self._measured.serving, state.resource: state}
-        self._measured = replace(self._measured, serving=serving)
+        # Replaced as a whole at each record: a thread that renders holds one moment's counts.
+        self._counted = Counted()
 
     def record_sent(self, sent: ListSent) -> None:
-        """Count a list that left, and for each fault behind it how long that took."""
-        before = self._measured.sent.get(sent.resource)
+        """Count a list that left, and for each event behind it how long that took."""
+        counted = self._counted
+        before = counted.sent.get(sent.resource)
         lists = before.lists + 1 if before else 1
-        latency_s = self._measured.fault_to_kubelet_s
-        for _, caused_ns in sent.causes:
-            if caused_ns is not None:
-                latency_s = latency_s.with_value(max(sent.sent_ns - caused_ns, 0) / 1e9)
-        self._measured = replace(
-            self._measured,
-            sent={**self._measured.sent, sent.resource: Sent(lists=lists, last=sent)},
-            fault_to_kubelet_s=latency_s,
+        faults_s, recoveries_s = counted.faults_s, counted.recoveries_s
+        for npu, caused_ns in sent.causes:
+            if caused_ns is None:
+                continue
+            took_s = max(sent.sent_ns - caused_ns, 0) / 1e9
+            if npu in sent.recovered:
+                recoveries_s = recoveries_s.with_value(took_s)
+            else:
+                faults_s = faults_s.with_value(took_s)
+        self._counted = replace(
+            counted,
+            sent={**counted.sent, sent.resource: Sent(lists=lists, last=sent)},
+            faults_s=faults_s,
+            recoveries_s=recoveries_s,
         )
 
     def record_served(self, served: AllocateServed) -> None:
         """Count an Allocate, granted or refused, and how long it took."""
-        before = self._measured.served.get(served.resource, Served())
+        counted = self._counted
+        before = counted.served.get(served.resource, Served())
         after = Served(
             granted=before.granted + (not served.refusal),
             refused=before.refused + bool(served.refusal),
@@ -98,19 +68,26 @@ class Metrics:
             took_s=before.took_s.with_value(served.took_s),
             waited_s=before.waited_s.with_value(served.waited_s),
         )
-        counted = {**self._measured.served, served.resource: after}
-        self._measured = replace(self._measured, served=counted)
+        self._counted = replace(counted, served={**counted.served, served.resource: after})
 
-    def record_cluster(self, seen: ClusterSeen) -> None:
-        """Take over how the API server does and how current its objects are."""
-        self._measured = replace(self._measured, cluster=seen)
+    def record_notices(self, notices: Sequence[HealthNotice], *, missed: int) -> None:
+        """Count what happened to NPUs by its kind, and what of it was missed."""
+        kinds = Counter(self._counted.notices)
+        kinds.update(notice.kind for notice in notices)
+        self._counted = replace(
+            self._counted,
+            notices=kinds,
+            notices_missed=self._counted.notices_missed + missed,
+        )
 
     def render(self) -> bytes:
         """Return the page in Prometheus' text format; takes milliseconds: call it in a thread."""
         from ascend_agent.telemetry import families  # noqa: PLC0415 -- see the module's docstring
 
-        measured = replace(
-            self._measured,
+        measured = Measured(
+            version=version("ascend-agent"),
+            seen=self._seen(),
+            counted=self._counted,
             api_counts=self._api_counts(),
             log_lines_dropped=self._dropped_logs(),
         )

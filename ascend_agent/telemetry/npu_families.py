@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 
 from prometheus_client.metrics_core import Metric
 
-from ascend_agent.model.fault import format_fault_code
+from ascend_agent.model.allocation import Allocations
 from ascend_agent.model.health import HealthState, NodeView
 from ascend_agent.model.npu import Inventory, Npu
-from ascend_agent.telemetry.measured import Measured
+from ascend_agent.model.seen import Seen
 from ascend_agent.telemetry.series import gauge, states
 
 _MIB = 1024 * 1024
@@ -78,27 +78,23 @@ def health_families(view: NodeView | None) -> Iterator[Metric]:
         [((npu.npu.phy,), npu.since_ms / 1000) for npu in npus],
     )
     yield gauge(
+        "npu_level",
+        "1 for the level an NPU stands under, faults and rules alike; absent where no fault is.",
+        ("npu", "level"),
+        [((npu.npu.phy, npu.level.value), 1) for npu in npus if npu.level is not None],
+    )
+    yield gauge(
         "npu_unhealthy_reason",
         "1 for each reason for which an NPU is out of service.",
         ("npu", "reason"),
         [((npu.npu.phy, reason.value), 1) for npu in npus for reason in npu.reasons],
     )
-    yield gauge(
-        "npu_fault_active",
-        "1 for each fault code that stands on an NPU, with the level our table gives it.",
-        ("npu", "fault", "level"),
-        [
-            ((npu.npu.phy, format_fault_code(fault.code), fault.level.value), 1)
-            for npu in npus
-            for fault in npu.faults
-        ],
-    )
 
 
-def usage_families(measured: Measured) -> Iterator[Metric]:
+def usage_families(seen: Seen) -> Iterator[Metric]:
     """Yield how busy each NPU is; an NPU that is no longer listed is not busy."""
-    listed = {npu.npu.phy for npu in measured.view.npus} if measured.view else set()
-    usage = {npu: use for npu, use in sorted(measured.usage.items()) if npu in listed}
+    listed = {npu.npu.phy for npu in seen.view.npus} if seen.view else set()
+    usage = {npu: use for npu, use in sorted(seen.usage.items()) if npu in listed}
     yield gauge(
         "npu_memory_bytes",
         "Memory of an NPU: HBM, or DDR where it has none.",
@@ -136,9 +132,9 @@ def usage_families(measured: Measured) -> Iterator[Metric]:
     )
 
 
-def holder_families(measured: Measured) -> Iterator[Metric]:
+def holder_families(allocations: Allocations | None) -> Iterator[Metric]:
     """Yield who holds each NPU, as far as it is known."""
-    holders = measured.allocations.holders if measured.allocations else {}
+    holders = allocations.holders if allocations else {}
     yield gauge(
         "npu_holder_info",
         "The containers that hold an NPU, as the kubelet says.",

@@ -1,15 +1,18 @@
-"""What is true is copied, what happened is counted, each once."""
+"""What happened is counted once, what is true is read when somebody asks."""
 
 import asyncio
-from collections.abc import Callable, Mapping
-from functools import partial
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
 
 from ascend_agent.bus import Bus
-from ascend_agent.flows.feed_metrics import FeedMetrics
+from ascend_agent.faults.catalog import BUILT_IN
+from ascend_agent.flows.feed_metrics import FeedMetrics, look
 from ascend_agent.model.allocation import Allocations
 from ascend_agent.model.cluster import ApiPhase, ApiState, ClusterSeen
-from ascend_agent.model.health import NodeView
-from ascend_agent.model.ids import Millis, PhyId, ResourceName
+from ascend_agent.model.fault import FaultCode, FaultLevel
+from ascend_agent.model.fault_rules import FaultConfigState
+from ascend_agent.model.ids import Millis, ResourceName
 from ascend_agent.model.kubelet import (
     AllocateServed,
     InstancePhase,
@@ -18,15 +21,26 @@ from ascend_agent.model.kubelet import (
     ServingPhase,
     ServingState,
 )
-from ascend_agent.model.npu import DriverPhase, DriverState, Inventory, NpuUsage
+from ascend_agent.model.notices import HealthNotice, NoticeKind
+from ascend_agent.model.npu import DriverPhase, DriverState
 from ascend_agent.model.pods import Pods
+from ascend_agent.model.seen import Seen
 from ascend_agent.model.surroundings import LinkStates
 from ascend_agent.model.tasks import TaskState
+from ascend_agent.runtime.latest import Latest
 from tests.fakes.cluster import node_object
-from tests.fakes.npus import inventory, node_view
+from tests.fakes.npus import inventory, node_view, npu
 from tests.fakes.running import running, settle
 
 RESOURCE = ResourceName("huawei.com/Ascend910")
+SENT = ListSent(resource=RESOURCE, generation=1, total=8, healthy=8, sent_ns=1, causes=())
+NOTICE = HealthNotice(
+    kind=NoticeKind.OCCURRED,
+    npu=npu(0),
+    code=FaultCode(1),
+    level=FaultLevel.SEPARATE_NPU,
+    at_ms=Millis(0),
+)
 
 
 class _Sink:
@@ -35,116 +49,101 @@ class _Sink:
     def __init__(self) -> None:
         self.got: list[object] = []
 
-    def record_inventory(self, inventory: Inventory) -> None:
-        self.got.append(inventory)
-
-    def record_view(self, view: NodeView) -> None:
-        self.got.append(view)
-
     def record_sent(self, sent: ListSent) -> None:
         self.got.append(sent)
 
     def record_served(self, served: AllocateServed) -> None:
         self.got.append(served)
 
-    def record_driver(self, state: DriverState) -> None:
-        self.got.append(state)
-
-    def record_serving(self, state: ServingState) -> None:
-        self.got.append(state)
-
-    def record_instance(self, state: InstanceState) -> None:
-        self.got.append(state)
-
-    def record_tasks(self, tasks: tuple[TaskState, ...]) -> None:
-        self.got.append(tasks)
-
-    def record_allocations(self, allocations: Allocations) -> None:
-        self.got.append(allocations)
-
-    def record_usage(self, usage: Mapping[PhyId, NpuUsage]) -> None:
-        self.got.append(usage)
-
-    def record_links(self, links: LinkStates) -> None:
-        self.got.append(links)
-
-    def record_cluster(self, seen: ClusterSeen) -> None:
-        self.got.append(seen)
+    def record_notices(self, notices: Sequence[HealthNotice], *, missed: int) -> None:
+        self.got.append((list(notices), missed))
 
 
-async def test_every_channel_with_a_metric_reaches_the_sink_once() -> None:
+async def test_every_event_with_a_metric_reaches_the_sink_once() -> None:
     bus, sink = Bus([RESOURCE]), _Sink()
     flow = FeedMetrics(bus=bus, metrics=sink)
     served = AllocateServed(resource=RESOURCE, npus=(), took_s=0.1, refusal="no", at_ms=Millis(0))
-    sent = ListSent(resource=RESOURCE, generation=1, total=8, healthy=8, sent_ns=1, causes=())
-    serving = ServingState(resource=RESOURCE, phase=ServingPhase.STREAMING)
     # Happened before the flow first ran: counted all the same.
     bus.served.claim("test").publish(served)
-    bus.sent.claim("test").publish(sent)
-    puts: list[Callable[[], object]] = [
-        partial(bus.inventory.claim("test").put, inventory()),
-        partial(bus.node.claim("test").put, node_view()),
-        partial(bus.driver.claim("test").put, DriverState(phase=DriverPhase.READY)),
-        partial(bus.instance.claim("test").put, InstanceState(phase=InstancePhase.HOLDING)),
-        partial(bus.tasks.claim("test").put, (TaskState(name="x", running=True, restarts=0),)),
-        partial(bus.usage.claim("test").put, {}),
-        partial(bus.links.claim("test").put, LinkStates()),
-        partial(bus.allocations.claim("test").put, Allocations(known=True, holders={})),
-        partial(bus.serving[RESOURCE].claim("test").put, serving),
-    ]
+    bus.sent.claim("test").publish(SENT)
+    notices = bus.notices.claim("test")
 
     async with running(flow.run):
-        for put in puts:
-            put()
-            await settle()
+        await settle()
+        notices.publish(NOTICE)
+        notices.publish(NOTICE)
         # Virtual time stands still while somebody spins.
         await asyncio.sleep(60)
 
-    assert sink.got[:2] == [sent, served]
-    assert sink.got[2:] == [
-        bus.inventory.value,
-        bus.node.value,
-        bus.driver.value,
-        bus.instance.value,
-        bus.tasks.value,
-        bus.usage.value,
-        bus.links.value,
-        bus.allocations.value,
-        serving,
-    ]
-
-
-async def test_the_api_servers_side_is_told_whole_with_each_change() -> None:
-    bus, sink = Bus([]), _Sink()
-    state = ApiState(phase=ApiPhase.READY, since_ms=Millis(0))
-    node, pods = node_object(), Pods(pods=(), live=True)
-
-    async with running(FeedMetrics(bus=bus, metrics=sink).run):
-        bus.api.claim("test").put(state)
-        await settle()
-        bus.own_node.claim("test").put(node)
-        await settle()
-        bus.pods.claim("test").put(pods)
-        await settle()
-
-    assert sink.got == [
-        ClusterSeen(state=state),
-        ClusterSeen(state=state, node=node),
-        ClusterSeen(state=state, node=node, pods=pods),
-    ]
+    assert sink.got == [SENT, served, ([NOTICE, NOTICE], 0)]
 
 
 async def test_counts_that_were_lost_end_nothing() -> None:
     """A storm of lists is counted too low, and everything else goes on being told."""
     bus, sink = Bus([RESOURCE]), _Sink()
     flow = FeedMetrics(bus=bus, metrics=sink)
-    sent = ListSent(resource=RESOURCE, generation=1, total=8, healthy=8, sent_ns=1, causes=())
     publisher = bus.sent.claim("test")
     for _ in range(bus.sent.depth + 1):
-        publisher.publish(sent)
+        publisher.publish(SENT)
 
     async with running(flow.run):
-        publisher.publish(sent)
+        publisher.publish(SENT)
         await settle()
 
-    assert sink.got == [sent]
+    assert sink.got == [SENT]
+
+
+async def test_notices_that_were_lost_are_counted_as_such() -> None:
+    bus, sink = Bus([RESOURCE]), _Sink()
+    flow = FeedMetrics(bus=bus, metrics=sink)
+    publisher = bus.notices.claim("test")
+    for _ in range(bus.notices.depth + 1):
+        publisher.publish(NOTICE)
+
+    async with running(flow.run):
+        await settle()
+
+    assert sink.got == [([], bus.notices.depth + 1)]
+
+
+def test_before_anything_was_said_nothing_is_true() -> None:
+    assert look(Bus([RESOURCE])) == Seen()
+
+
+def test_all_that_is_true_is_seen() -> None:
+    bus = Bus([RESOURCE, ResourceName("huawei.com/npu")])
+    serving = ServingState(resource=RESOURCE, phase=ServingPhase.STREAMING)
+    state = ApiState(phase=ApiPhase.READY, since_ms=Millis(0))
+    expected = Seen(
+        inventory=inventory(),
+        view=node_view(),
+        fault_config=FaultConfigState(rules=BUILT_IN, version=1),
+        driver=DriverState(phase=DriverPhase.READY),
+        instance=InstanceState(phase=InstancePhase.HOLDING),
+        allocations=Allocations(known=True, holders={}),
+        tasks=(TaskState(name="x", running=True, restarts=0),),
+        usage={},
+        links=LinkStates(),
+        serving={RESOURCE: serving},
+        cluster=ClusterSeen(state=state, node=node_object(), pods=Pods(pods=(), live=True)),
+    )
+    channels: dict[str, Latest[Any]] = {
+        "inventory": bus.inventory,
+        "view": bus.node,
+        "fault_config": bus.fault_config,
+        "driver": bus.driver,
+        "instance": bus.instance,
+        "allocations": bus.allocations,
+        "tasks": bus.tasks,
+        "usage": bus.usage,
+        "links": bus.links,
+    }
+    for name, channel in channels.items():
+        channel.claim("test").put(getattr(expected, name))
+    bus.serving[RESOURCE].claim("test").put(serving)
+    bus.api.claim("test").put(state)
+    bus.own_node.claim("test").put(node_object())
+    bus.pods.claim("test").put(Pods(pods=(), live=True))
+
+    assert look(bus) == expected
+    assert {*channels, "serving", "cluster"} == {each.name for each in dataclasses.fields(Seen)}

@@ -223,6 +223,21 @@ async def test_a_list_that_left_says_what_it_held_and_what_caused_it() -> None:
     assert before_ns <= second.sent_ns <= time.monotonic_ns()
 
 
+async def test_a_list_that_left_says_which_npus_are_back() -> None:
+    """How long a recovery took is another question than how long a fault did."""
+    board, reader = lists()
+    board.publish(offer(4, sick=[1]))
+    stream = board.watch()
+    await anext(stream)
+    board.publish(offer(4, sick=[2], generation=2, causes={1: 5, 2: 7}))
+    await anext(stream)
+    await settle_and_close(stream)
+
+    _, sent = reader.drain()
+    assert sent.causes == ((PhyId(1), 5), (PhyId(2), 7))
+    assert sent.recovered == {PhyId(1)}
+
+
 async def test_shares_that_close_are_counted_and_are_no_fault_of_the_npu() -> None:
     """The NPU's health has not changed: no driver event is behind it whose latency would count."""
     board, reader = lists()

@@ -11,6 +11,7 @@ from ascend_agent.model.kubelet import (
     ServingState,
 )
 from ascend_agent.model.npu import DriverApi, DriverPhase, DriverState
+from ascend_agent.model.seen import Seen
 from ascend_agent.model.tasks import TaskState
 from ascend_agent.telemetry.agent_families import (
     agent_families,
@@ -19,7 +20,7 @@ from ascend_agent.telemetry.agent_families import (
     list_families,
     serving_families,
 )
-from ascend_agent.telemetry.measured import Distribution, Measured, Sent, Served
+from ascend_agent.telemetry.measured import Counted, Distribution, Measured, Sent, Served
 from tests.telemetry.samples import of, samples
 
 NAME = ResourceName("huawei.com/Ascend910")
@@ -29,9 +30,7 @@ STREAMING = ServingState(resource=NAME, phase=ServingPhase.STREAMING, registrati
 
 
 def test_the_last_list_of_a_resource_is_what_it_offers() -> None:
-    measured = Measured(version="1", sent={NAME: Sent(lists=5, last=LAST)})
-
-    found = samples(list_families(measured))
+    found = samples(list_families(Seen(), Counted(sent={NAME: Sent(lists=5, last=LAST)})))
 
     assert found[f"devices{LABEL}"] == 8
     assert found[f"devices_healthy{LABEL}"] == 7
@@ -41,28 +40,31 @@ def test_the_last_list_of_a_resource_is_what_it_offers() -> None:
 def test_a_resource_that_is_no_longer_served_offers_nothing() -> None:
     """Its lists were sent all the same: the counter stays."""
     waiting = replace(STREAMING, phase=ServingPhase.WAITING)
-    measured = Measured(version="1", sent={NAME: Sent(lists=5, last=LAST)}, serving={NAME: waiting})
+    counted = Counted(sent={NAME: Sent(lists=5, last=LAST)})
 
-    found = samples(list_families(measured))
+    found = samples(list_families(Seen(serving={NAME: waiting}), counted))
 
     assert of(found, "devices") == {}
     assert of(found, "devices_healthy") == {}
     assert found[f"lists_sent_total{LABEL}"] == 5
 
 
-def test_the_way_of_a_fault_to_the_kubelet_is_a_distribution() -> None:
-    taken = Distribution().with_value(0.0012)
+def test_the_ways_of_a_fault_and_of_its_recovery_to_the_kubelet_are_distributions() -> None:
+    """A recovery may wait for the driver for seconds, which must not spoil the faults' numbers."""
+    fault, recovery = (Distribution().with_value(taken) for taken in (0.0012, 2.0))
+    counted = Counted(faults_s=fault, recoveries_s=recovery)
 
-    found = samples(list_families(Measured(version="1", fault_to_kubelet_s=taken)))
+    found = samples(list_families(Seen(), counted))
 
-    assert found['fault_to_kubelet_seconds_bucket{le="0.001"}'] == 0
-    assert found['fault_to_kubelet_seconds_bucket{le="0.0015"}'] == 1
-    assert found["fault_to_kubelet_seconds_count"] == 1
-    assert found["fault_to_kubelet_seconds_sum"] == 0.0012
+    assert found['fault_to_kubelet_seconds_bucket{change="fault",le="0.001"}'] == 0
+    assert found['fault_to_kubelet_seconds_bucket{change="fault",le="0.0015"}'] == 1
+    assert found['fault_to_kubelet_seconds_count{change="fault"}'] == 1
+    assert found['fault_to_kubelet_seconds_sum{change="fault"}'] == 0.0012
+    assert found['fault_to_kubelet_seconds_sum{change="recovery"}'] == 2.0
 
 
 def test_a_resource_says_where_it_stands() -> None:
-    found = samples(serving_families(Measured(version="1", serving={NAME: STREAMING})))
+    found = samples(serving_families(Seen(serving={NAME: STREAMING})))
 
     assert found[f"registrations_total{LABEL}"] == 2
     assert found[f"streams{LABEL}"] == 1
@@ -77,7 +79,7 @@ def test_a_resource_says_where_it_stands() -> None:
 def test_allocates_are_counted_by_outcome() -> None:
     served = Served(granted=3, refused=1, took_s=Distribution().with_value(0.0007))
 
-    found = samples(allocate_families(Measured(version="1", served={NAME: served})))
+    found = samples(allocate_families(Counted(served={NAME: served})))
 
     assert of(found, "allocates_total") == {
         f'allocates_total{{resource="{NAME}",outcome="granted"}}': 3,
@@ -125,10 +127,12 @@ def test_a_driver_that_never_started_restarted_never() -> None:
 def test_the_agent_says_how_its_own_parts_fare(phase: InstancePhase, value: int) -> None:
     measured = Measured(
         version="1",
-        instance=InstanceState(phase=phase),
-        tasks=(
-            TaskState(name="fold-health", running=True, restarts=0),
-            TaskState(name="http", running=False, restarts=4, failure="port taken"),
+        seen=Seen(
+            instance=InstanceState(phase=phase),
+            tasks=(
+                TaskState(name="fold-health", running=True, restarts=0),
+                TaskState(name="http", running=False, restarts=4, failure="port taken"),
+            ),
         ),
         log_lines_dropped=17,
     )

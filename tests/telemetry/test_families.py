@@ -4,9 +4,10 @@ from pathlib import Path
 from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
+from ascend_agent.faults.catalog import BUILT_IN
 from ascend_agent.model.allocation import Allocations, Holder
 from ascend_agent.model.cluster import ApiCounts, ApiPhase, ApiState, ClusterSeen
-from ascend_agent.model.health import NodeView
+from ascend_agent.model.fault_rules import FaultConfigState
 from ascend_agent.model.ids import Millis, PhyId, ResourceName
 from ascend_agent.model.kubelet import (
     InstancePhase,
@@ -17,43 +18,52 @@ from ascend_agent.model.kubelet import (
 )
 from ascend_agent.model.npu import DriverPhase, DriverState, NpuUsage
 from ascend_agent.model.pods import Pods
+from ascend_agent.model.seen import Seen
 from ascend_agent.model.surroundings import LinkState, LinkStates
 from ascend_agent.model.tasks import TaskState
 from ascend_agent.telemetry.families import page
-from ascend_agent.telemetry.measured import Measured, Sent, Served
+from ascend_agent.telemetry.measured import Counted, Measured, Sent, Served
 from tests.fakes.cluster import node_object
 from tests.fakes.npus import inventory
-from tests.telemetry.test_npu_families import SICK
+from tests.flows.health_samples import bad_node
 
 NAME = ResourceName("huawei.com/Ascend910")
 FULL = Measured(
     version="1.2.3",
-    inventory=inventory(2),
-    view=NodeView(generation=1, npus=(SICK,)),
-    driver=DriverState(phase=DriverPhase.READY, callbacks=True),
-    instance=InstanceState(phase=InstancePhase.HOLDING),
-    allocations=Allocations(
-        known=True, holders={PhyId(0): (Holder(namespace='a"b', pod="c\\d", container="e\nf"),)}
+    seen=Seen(
+        inventory=inventory(2),
+        view=bad_node(),
+        fault_config=FaultConfigState(rules=BUILT_IN, version=1),
+        driver=DriverState(phase=DriverPhase.READY, callbacks=True),
+        instance=InstanceState(phase=InstancePhase.HOLDING),
+        allocations=Allocations(
+            known=True,
+            holders={PhyId(0): (Holder(namespace='a"b', pod="c\\d", container="e\nf"),)},
+        ),
+        tasks=(TaskState(name="http", running=True, restarts=0),),
+        usage={
+            PhyId(0): NpuUsage(
+                memory_mib=1, memory_used_mib=1, ai_core_percent=1, vector_percent=1, npu_percent=1
+            )
+        },
+        links=LinkStates(npus={PhyId(3): LinkState(link_down=False)}),
+        serving={NAME: ServingState(resource=NAME, phase=ServingPhase.STREAMING)},
+        cluster=ClusterSeen(
+            state=ApiState(phase=ApiPhase.READY, since_ms=Millis(0)),
+            node=node_object(),
+            pods=Pods(pods=(), live=True),
+        ),
     ),
-    tasks=(TaskState(name="http", running=True, restarts=0),),
-    usage={
-        PhyId(3): NpuUsage(
-            memory_mib=1, memory_used_mib=1, ai_core_percent=1, vector_percent=1, npu_percent=1
-        )
-    },
-    links=LinkStates(npus={PhyId(3): LinkState(link_down=False)}),
-    serving={NAME: ServingState(resource=NAME, phase=ServingPhase.STREAMING)},
-    sent={
-        NAME: Sent(
-            lists=1,
-            last=ListSent(resource=NAME, generation=1, total=2, healthy=2, sent_ns=0, causes=()),
-        )
-    },
-    served={NAME: Served()},
-    cluster=ClusterSeen(
-        state=ApiState(phase=ApiPhase.READY, since_ms=Millis(0)),
-        node=node_object(),
-        pods=Pods(pods=(), live=True),
+    counted=Counted(
+        sent={
+            NAME: Sent(
+                lists=1,
+                last=ListSent(
+                    resource=NAME, generation=1, total=2, healthy=2, sent_ns=0, causes=()
+                ),
+            )
+        },
+        served={NAME: Served()},
     ),
     api_counts=ApiCounts(),
 )

@@ -1,13 +1,17 @@
 import subprocess
 import sys
+from dataclasses import replace
 from importlib.metadata import version
 from types import MappingProxyType
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from ascend_agent.faults.catalog import BUILT_IN
 from ascend_agent.model.allocation import Allocations, Holder
 from ascend_agent.model.cluster import ApiCounts, ClusterSeen
+from ascend_agent.model.fault import FaultCode, FaultLevel
+from ascend_agent.model.fault_rules import FaultConfigState
 from ascend_agent.model.ids import Millis, PhyId, ResourceName
 from ascend_agent.model.kubelet import (
     AllocateServed,
@@ -17,12 +21,15 @@ from ascend_agent.model.kubelet import (
     ServingPhase,
     ServingState,
 )
+from ascend_agent.model.notices import HealthNotice, NoticeKind
 from ascend_agent.model.npu import DriverPhase, DriverState, NpuUsage
 from ascend_agent.model.pods import Pods
+from ascend_agent.model.seen import Seen
 from ascend_agent.model.surroundings import LinkState, LinkStates
 from ascend_agent.model.tasks import TaskState
 from ascend_agent.telemetry.metrics import Metrics
-from tests.fakes.npus import inventory, node_view
+from tests.fakes.npus import inventory, node_view, npu
+from tests.flows.health_samples import bad_node
 from tests.telemetry.samples import Samples, of, samples
 
 NAME = ResourceName("huawei.com/Ascend910")
@@ -66,41 +73,43 @@ def test_an_agent_that_has_just_started_has_a_page() -> None:
     assert found["process_open_fds"] > 0
 
 
-def test_every_level_replaces_the_one_before() -> None:
-    metrics = Metrics()
-    for count in (8, 2):
-        metrics.record_inventory(inventory(count))
-        metrics.record_view(node_view(count))
-        metrics.record_usage({PhyId(phy): usage() for phy in range(count)})
+def test_what_is_true_is_asked_for_when_the_page_is_made() -> None:
+    """Nothing is done for the page while nobody wants it, and a vanished NPU keeps no series."""
+    count = 8
+    metrics = Metrics(seen=lambda: Seen(inventory=inventory(count), view=node_view(count)))
+    assert len(of(page(metrics), "npu_info")) == 8
+    count = 2
 
     found = page(metrics)
 
     assert found["npus"] == 2
-    for name in ("npu_info", "npu_healthy", "npu_memory_bytes"):
-        assert len(of(found, name)) == 2, "a vanished NPU keeps a series"
+    for name in ("npu_info", "npu_healthy"):
+        assert len(of(found, name)) == 2
 
 
-def usage() -> NpuUsage:
-    return NpuUsage(
+def test_every_fact_reaches_the_page() -> None:
+    holder = Holder(namespace="ml", pod="a", container="b")
+    usage = NpuUsage(
         memory_mib=1, memory_used_mib=1, ai_core_percent=1, vector_percent=1, npu_percent=1
     )
-
-
-def test_every_other_fact_reaches_the_page() -> None:
-    metrics = Metrics(dropped_logs=lambda: 5, api_counts=lambda: ApiCounts(patches=3))
-    metrics.record_driver(DriverState(phase=DriverPhase.READY, starts=2))
-    metrics.record_instance(InstanceState(phase=InstancePhase.HOLDING))
-    metrics.record_tasks((TaskState(name="fold-health", running=True, restarts=1),))
-    metrics.record_cluster(ClusterSeen(pods=Pods(pods=(), live=True)))
-    metrics.record_links(LinkStates(npus={PhyId(0): LinkState(ub_down=4)}))
-    holder = Holder(namespace="ml", pod="a", container="b")
-    metrics.record_allocations(
-        Allocations(known=True, holders=MappingProxyType({PhyId(0): (holder,)}))
+    seen = Seen(
+        view=bad_node(),
+        fault_config=FaultConfigState(rules=BUILT_IN, version=7),
+        driver=DriverState(phase=DriverPhase.READY, starts=2),
+        instance=InstanceState(phase=InstancePhase.HOLDING),
+        tasks=(TaskState(name="fold-health", running=True, restarts=1),),
+        cluster=ClusterSeen(pods=Pods(pods=(), live=True)),
+        links=LinkStates(npus={PhyId(0): LinkState(ub_down=4)}),
+        allocations=Allocations(known=True, holders=MappingProxyType({PhyId(0): (holder,)})),
+        usage={PhyId(0): usage},
+        serving={
+            resource: ServingState(resource=resource, phase=ServingPhase.STREAMING, streams=1)
+            for resource in (NAME, OTHER)
+        },
     )
-    for resource in (NAME, OTHER):
-        metrics.record_serving(
-            ServingState(resource=resource, phase=ServingPhase.STREAMING, streams=1)
-        )
+    metrics = Metrics(
+        seen=lambda: seen, dropped_logs=lambda: 5, api_counts=lambda: ApiCounts(patches=3)
+    )
 
     found = page(metrics)
 
@@ -111,6 +120,11 @@ def test_every_other_fact_reaches_the_page() -> None:
     assert found['api_requests_total{kind="patch"}'] == 3
     assert found['api_view_live{view="pods"}'] == 1
     assert found['npu_ports_down{kind="ub",npu="0"}'] == 4
+    assert found['npu_manually_separated{npu="0"}'] == 1
+    assert found['switch_health{health="UnHealthy"}'] == 1
+    assert found['dpu_up{interface="enps0"}'] == 0
+    assert found["fault_rules_version"] == 7
+    assert found['npu_memory_bytes{npu="0"}'] == 1024 * 1024
     assert len(of(found, "npu_holder_info")) == 1
     assert len(of(found, "streams")) == 2
 
@@ -126,7 +140,7 @@ def test_lists_are_counted_by_resource() -> None:
     }
 
 
-def test_each_fault_behind_a_list_is_one_latency() -> None:
+def test_each_event_behind_a_list_is_one_latency() -> None:
     """A change that no driver event caused has none; two clocks can't give a negative one."""
     metrics = Metrics()
     metrics.record_sent(sent(at_ns=5_000_000, causes=(4_000_000, None, 3_000_000)))
@@ -134,10 +148,45 @@ def test_each_fault_behind_a_list_is_one_latency() -> None:
 
     found = page(metrics)
 
-    assert found["fault_to_kubelet_seconds_count"] == 3
-    assert found["fault_to_kubelet_seconds_sum"] == pytest.approx(0.003)
-    assert found['fault_to_kubelet_seconds_bucket{le="0.0005"}'] == 1
-    assert found['fault_to_kubelet_seconds_bucket{le="0.001"}'] == 2
+    assert found['fault_to_kubelet_seconds_count{change="fault"}'] == 3
+    assert found['fault_to_kubelet_seconds_sum{change="fault"}'] == pytest.approx(0.003)
+    assert found['fault_to_kubelet_seconds_bucket{change="fault",le="0.0005"}'] == 1
+    assert found['fault_to_kubelet_seconds_bucket{change="fault",le="0.001"}'] == 2
+    assert found['fault_to_kubelet_seconds_count{change="recovery"}'] == 0
+
+
+def test_a_recovery_is_measured_apart() -> None:
+    metrics = Metrics()
+    both = sent(at_ns=5_000_000, causes=(4_000_000, 1_000_000))
+    metrics.record_sent(replace(both, recovered=frozenset({PhyId(1)})))
+
+    found = page(metrics)
+
+    assert found['fault_to_kubelet_seconds_sum{change="fault"}'] == pytest.approx(0.001)
+    assert found['fault_to_kubelet_seconds_sum{change="recovery"}'] == pytest.approx(0.004)
+
+
+def test_what_happened_to_npus_is_counted_by_kind() -> None:
+    metrics = Metrics()
+    metrics.record_notices([notice(NoticeKind.OCCURRED), notice(NoticeKind.UPGRADED)], missed=0)
+    metrics.record_notices([notice(NoticeKind.OCCURRED)], missed=4097)
+
+    found = page(metrics)
+
+    assert found['npu_notices_total{kind="occurred"}'] == 2
+    assert found['npu_notices_total{kind="upgraded"}'] == 1
+    assert found['npu_notices_total{kind="released"}'] == 0
+    assert found["npu_notices_missed_total"] == 4097
+
+
+def notice(kind: NoticeKind) -> HealthNotice:
+    return HealthNotice(
+        kind=kind,
+        npu=npu(0),
+        code=FaultCode(0x80E01801),
+        level=FaultLevel.SEPARATE_NPU,
+        at_ms=Millis(0),
+    )
 
 
 def test_allocates_are_counted_with_their_time() -> None:

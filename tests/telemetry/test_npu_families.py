@@ -11,7 +11,7 @@ from ascend_agent.model.health import (
 )
 from ascend_agent.model.ids import LogicId, Millis, PhyId
 from ascend_agent.model.npu import NpuAddress, NpuUsage, UnknownChip, UnreadCard
-from ascend_agent.telemetry.measured import Measured
+from ascend_agent.model.seen import Seen
 from ascend_agent.telemetry.npu_families import (
     health_families,
     holder_families,
@@ -35,6 +35,7 @@ SICK = NpuView(
     ),
     health=3,
     since_ms=Millis(1_700_000_000_250),
+    level=FaultLevel.SEPARATE_NPU,
 )
 NOTHING = NpuUsage(
     memory_mib=None,
@@ -109,14 +110,16 @@ def test_the_health_of_an_npu_is_told_with_its_reasons() -> None:
         'npu_state_since_timestamp_seconds{npu="3"}': 1_700_000_000.25,
         'npu_unhealthy_reason{npu="3",reason="fault"}': 1,
         'npu_unhealthy_reason{npu="3",reason="dcmi-health"}': 1,
-        'npu_fault_active{npu="3",fault="80E01801",level="SeparateNPU"}': 1,
+        'npu_level{npu="3",level="SeparateNPU"}': 1,
     }
 
 
 def test_a_sub_healthy_npu_may_be_given_out() -> None:
-    view = replace(SICK, state=HealthState.SUB_HEALTHY, reasons=())
+    view = replace(SICK, state=HealthState.SUB_HEALTHY, reasons=(), level=None)
 
     found = samples(health_families(NodeView(generation=1, npus=(view,))))
+
+    assert of(found, "npu_level") == {}, "no fault, no level"
 
     assert found['npu_healthy{npu="3"}'] == 1
     assert found['npu_state{npu="3",state="sub-healthy"}'] == 1
@@ -134,7 +137,7 @@ def test_usage_is_told_in_base_units_and_only_as_far_as_the_chip_tells() -> None
         PhyId(0): NOTHING,
     }
 
-    found = samples(usage_families(Measured(version="1", view=node_view(2), usage=usage)))
+    found = samples(usage_families(Seen(view=node_view(2), usage=usage)))
 
     assert found == {
         'npu_memory_bytes{npu="1"}': 65536 * 1024 * 1024,
@@ -147,8 +150,8 @@ def test_usage_is_told_in_base_units_and_only_as_far_as_the_chip_tells() -> None
 def test_an_npu_that_is_gone_is_not_busy() -> None:
     usage = {PhyId(7): replace(NOTHING, npu_percent=100)}
 
-    assert samples(usage_families(Measured(version="1", view=node_view(2), usage=usage))) == {}
-    assert samples(usage_families(Measured(version="1", usage=usage))) == {}
+    assert samples(usage_families(Seen(view=node_view(2), usage=usage))) == {}
+    assert samples(usage_families(Seen(usage=usage))) == {}
 
 
 def test_holders_have_labels_that_no_scraper_overwrites() -> None:
@@ -156,7 +159,7 @@ def test_holders_have_labels_that_no_scraper_overwrites() -> None:
     holder = Holder(namespace="ml", pod="train-0", container="main")
     allocations = Allocations(known=True, holders={PhyId(3): (holder, holder)})
 
-    found = samples(holder_families(Measured(version="1", allocations=allocations)))
+    found = samples(holder_families(allocations))
 
     assert found == {
         'npu_holder_info{npu="3",holder_namespace="ml",holder_pod="train-0",'
