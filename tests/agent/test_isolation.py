@@ -2,7 +2,7 @@
 
 import json
 import signal
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -81,7 +81,7 @@ async def test_what_was_counted_before_a_crash_counts_after_it(fake_dcmi: Path) 
     assert "manually-separated" in sick(status)[2]
 
 
-def _counted(there: Node, phy: int, *, times: int) -> Callable[[], object]:
+def _counted(there: Node, phy: int, *, times: int) -> Callable[[], Awaitable[bool | None]]:
     async def counted() -> bool | None:
         content = json.loads(state_file(there).read_text())["content"]
         codes = content["npus"].get(str(phy), {}).get("codes", {})
