@@ -9,8 +9,6 @@ from ascend_agent.model.fault import RESET_FINISHED, FaultCode, Resync
 from ascend_agent.model.ids import PhyId
 from ascend_agent.model.notices import NoticeKind
 from tests.faults.steps import (
-    FAILED,
-    MINOR,
     RESET,
     RESTART,
     answer,
@@ -22,7 +20,6 @@ from tests.faults.steps import (
     lost,
     occur,
     once,
-    reading,
     recover,
     shown,
 )
@@ -82,81 +79,6 @@ def test_the_last_record_decides_whatever_came_before() -> None:
 
 
 # --- what the driver is asked ---------------------------------------------------------------
-
-
-def test_a_recovery_asks_now_and_after_one_two_and_four_seconds() -> None:
-    """D01, W2; after that the periodic reading is left to find out."""
-    ledger = fold(healthy(0), [occur(RESTART, seq=1, at=20_000)])
-    step = folded(ledger, recover(RESTART, seq=2, at=30_000), now=30_000)
-    asked = [30_000] if step.requeries == ASKED else []
-    listed = answer(RESTART, asked=2, health=2)
-    while step.wake_at is not None:
-        now = step.wake_at
-        step = folded(step.ledger, listed, now=now)
-        if step.requeries == ASKED:
-            asked.append(now)
-
-    assert asked == [30_000, 31_000, 32_000, 34_000]
-    assert not shown(step.ledger).healthy
-
-
-def test_late_questions_are_asked_once() -> None:
-    """A loop that was held up must not ask three times for the same thing."""
-    ledger = fold(healthy(0), [occur(RESTART, seq=1), recover(RESTART, seq=2, at=30_000)])
-
-    late = folded(ledger, now=33_500)
-
-    assert (late.requeries, late.wake_at) == (ASKED, 34_000)
-
-
-def test_the_questions_end_when_the_code_is_gone() -> None:
-    ledger = fold(healthy(0), [occur(RESTART, seq=1), recover(RESTART, seq=2, at=30_000)])
-
-    assert fold(ledger, [answer(asked=2)], now=30_001).wake_at_ms is None
-    assert fold(ledger, [answer(asked=1)], now=30_001).wake_at_ms == 31_000
-
-
-def test_the_questions_go_on_while_the_driver_calls_the_chip_sick() -> None:
-    """It may drop the code first and lower the health value a little later."""
-    ledger = fold(healthy(0), [occur(RESTART, seq=1), recover(RESTART, seq=2, at=30_000)])
-
-    assert fold(ledger, [answer(asked=2, health=2)], now=30_001).wake_at_ms == 31_000
-
-
-def test_a_failed_question_counts_as_still_listed() -> None:
-    ledger = fold(healthy(0), [occur(RESTART, seq=1), recover(RESTART, seq=2, at=30_000)])
-
-    for failed in (reading(FAILED, asked=2), lost()):
-        after = fold(ledger, [failed], now=30_001)
-        assert after.wake_at_ms == 31_000
-        assert not shown(after).healthy
-
-
-def test_a_new_occurrence_ends_the_questions() -> None:
-    ledger = fold(healthy(0), [occur(RESTART, seq=1), recover(RESTART, seq=2, at=30_000)])
-
-    after = folded(ledger, occur(RESTART, seq=3, at=30_500), now=30_500)
-
-    assert (after.requeries, after.wake_at) == (NOBODY, None)
-
-
-def test_a_network_code_is_checked_as_well() -> None:
-    """D03."""
-    ledger = fold(healthy(0), [occur(MINOR, seq=1)])
-    after = folded(ledger, recover(MINOR, seq=2, at=30_000), now=30_000)
-
-    assert after.requeries == ASKED
-    assert [fault.code for fault in shown(after.ledger).faults] == [MINOR]
-
-
-def test_a_storm_of_recoveries_of_many_codes_is_bounded() -> None:
-    ledger = healthy(0)
-    for number in range(1000):
-        event = recover(FaultCode(0x10000000 + number), seq=number + 1, at=30_000)
-        ledger = fold(ledger, [event], now=30_000)
-
-    assert len(ledger.conditions[PhyId(0)].checks) == 128
-    assert len(ledger.conditions[PhyId(0)].codes) == 128
 
 
 @pytest.mark.parametrize(
