@@ -14,6 +14,8 @@ from ascend_agent.settings import DriverKind, LogLevel, LogStyle, Problem, Setti
 
 _OF_THE_NODE = ("chip", "npus", "seed")
 _FOR_PEOPLE = {"log_level": LogLevel.CRITICAL, "log_style": LogStyle.CONSOLE}
+_OF_PEOPLE = frozenset({Command.SIM, Command.FAULTS})
+_BESIDE_PEOPLE = frozenset({"fault_config_dir", "hang_config"})
 _LONGEST_S = {"an hour": 3600.0, "a week": 7 * 86400.0}
 _CHECK_S = 15.0
 _YES = frozenset({"1", "true", "yes", "on"})
@@ -67,13 +69,23 @@ def compose(arguments: Arguments) -> tuple[Settings, Show]:
         values["fault_config_dir"] = beside
     if show.check and not problems:
         problems += _check_problems(show, expects=bool(node.get("expect")))
-    values |= {sets: one.value for sets, one in given.items()}
+    values |= {sets: _value(sets, one, arguments.command) for sets, one in given.items()}
     built = build_settings(values)
     if not isinstance(built, Settings):
         problems += [_text(problem, arguments.given) for problem in built]
     elif not problems:
         return built, show
     raise ConfigError("\n".join(problems))
+
+
+def _value(sets: str, one: Given, command: Command) -> str:
+    """Return what was given; what people try out they name as seen from where they stand.
+
+    A service stands nowhere, so ``run`` and the doctor, which judges its options, want it absolute.
+    """
+    if command in _OF_PEOPLE and sets in _BESIDE_PEOPLE and one.value:
+        return str(Path(one.value).absolute())
+    return one.value
 
 
 def _check_problems(show: Show, *, expects: bool) -> Iterator[str]:

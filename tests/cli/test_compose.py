@@ -148,6 +148,30 @@ def test_a_scenario_is_checked_when_asked_and_brings_its_rules(tmp_path: Path) -
     assert other.fault_config_dir == Path("/etc/rules")
 
 
+@pytest.mark.parametrize(
+    ("argv", "sets"),
+    [
+        ("faults --fault-config-dir", "fault_config_dir"),
+        ("sim --fault-config-dir", "fault_config_dir"),
+        ("sim --hang-config", "hang_config"),
+    ],
+)
+def test_people_may_name_files_as_seen_from_where_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, argv: str, sets: str
+) -> None:
+    """As a scenario's file, and as the shell completes it."""
+    monkeypatch.chdir(tmp_path)
+
+    assert getattr(composed(f"{argv} rules")[0], sets) == tmp_path / "rules"
+
+
+@pytest.mark.parametrize("command", ["run", "doctor"])
+def test_a_service_has_no_place_to_see_files_from(command: str) -> None:
+    (line,) = refusals(f"{command} --fault-config-dir rules")
+
+    assert line == "--fault-config-dir: 'rules' is no absolute path; start it with /"
+
+
 def test_there_must_be_something_to_check_and_time_for_it(tmp_path: Path) -> None:
     path = tmp_path / "s.yaml"
     path.write_text("{npus: 1}")
