@@ -2,8 +2,9 @@
 
 Asked slowly, since each question is a program of the vendor's, and at once where the driver says
 that a port changed: by an event, or where it gives none by what it lists. An answer that can't be
-had leaves what was known: it says nothing about a port (faults D13). What a port that is down means
-is decided in ``faults``.
+had leaves what was known: it says nothing about a port (faults D13), unless the driver told since
+that the port is well again: then nothing is known. What a port that is down means is decided in
+``faults``.
 """
 
 import asyncio
@@ -31,7 +32,11 @@ from ascend_agent.runtime.wakeup import Wakeup
 
 log = logging.getLogger(__name__)
 
-_TELL_OF_PORTS: Final = frozenset({LINK_DOWN, BONDED_PORT_DOWN, UB_PORT_DOWN})
+_FIELDS: Final = MappingProxyType(
+    {LINK_DOWN: "link_down", BONDED_PORT_DOWN: "bonding_down", UB_PORT_DOWN: "ub_down"}
+)
+"""The codes by which the driver tells of ports, with what of ``LinkState`` each is about."""
+_TELL_OF_PORTS: Final = frozenset(_FIELDS)
 _EVERY_S = 300.0
 _STARTS_AFTER_S = 2.0
 """The kubelet gets its first list before any port is looked at."""
@@ -101,6 +106,7 @@ class WatchLinks:
         self._readings = bus.readings
         self._known: dict[PhyId, LinkState] = {}
         self._told: dict[PhyId, frozenset[FaultCode]] = {}
+        self._recovered: dict[PhyId, frozenset[FaultCode]] = {}  # since the last question
         self._troubles = Troubles()
 
     async def run(self) -> None:
@@ -131,10 +137,12 @@ class WatchLinks:
 
     async def read(self, npu: Npu, ports: Ports) -> None:
         """Ask about one NPU and publish what is known by then."""
+        recovered = self._recovered.pop(npu.phy, frozenset[FaultCode]())
         try:
             state = await self._links.read_link(npu, ports)
         except HostError as error:
-            self._known.setdefault(npu.phy, LinkState())
+            outdated = dict.fromkeys((_FIELDS[code] for code in recovered), None)
+            self._known[npu.phy] = replace(self._known.get(npu.phy, LinkState()), **outdated)
             if self._troubles.began(npu.phy, str(error)):
                 extra = {**npu.names, "why": str(error)}
                 log.warning("network ports not readable", extra=extra)
@@ -177,6 +185,8 @@ class WatchLinks:
             self._told[event.npu] = told | {event.code}
         elif event.assertion is Assertion.RECOVERED:
             self._told[event.npu] = told - {event.code}
+            recovered = self._recovered.get(event.npu, frozenset())
+            self._recovered[event.npu] = recovered | {event.code}
 
     def _compare(
         self, readings: TopicReader[HealthReading], readers: NpuTasks[_PortReader]
@@ -199,6 +209,7 @@ class WatchLinks:
         """Forget NPUs that left the inventory; one that the driver lost keeps what was known."""
         self._troubles.keep(phys)
         self._told = {phy: codes for phy, codes in self._told.items() if phy in phys}
+        self._recovered = {phy: it for phy, it in self._recovered.items() if phy in phys}
         if self._known.keys() - phys:
             self._known = {phy: state for phy, state in self._known.items() if phy in phys}
             self._publish()

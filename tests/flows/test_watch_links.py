@@ -309,6 +309,27 @@ async def test_only_npus_that_have_ports_are_asked_about(
     assert tool.kinds == kinds
 
 
+async def test_what_the_driver_says_is_well_again_is_not_known_to_be_down() -> None:
+    """Else an NPU were out of service for as long as the tool fails, with its port up."""
+    bus, tool = Bus([]), _Tool(states={0: LinkState(ub_down=1, link_down=True), 1: DOWN})
+    bus.inventory.claim("test").put(_of(inventory(2), "950"))
+    faults = bus.faults.claim("test")
+    async with running(_flow(bus, tool).run):
+        await asyncio.sleep(100)
+        tool.fails = {0: "hccn_tool: no answer", 1: "hccn_tool: no answer"}
+        faults.publish(_event(0, UB_PORT_DOWN, assertion=Assertion.RECOVERED))
+        faults.publish(_event(1, LINK_DOWN))
+        await settle()
+        assert _known(bus) == {0: LinkState(link_down=True), 1: DOWN}
+        tool.fails = {}
+        await asyncio.sleep(10)
+        assert _known(bus)[PhyId(0)].ub_down == 1
+        tool.fails = {0: "hccn_tool: no answer"}
+        await asyncio.sleep(300)
+
+    assert _known(bus)[PhyId(0)].ub_down == 1
+
+
 @pytest.mark.parametrize(
     ("mainboard", "bonded"), [(0x23, 2), (0x25, 2), (0x27, 2), (0x03, None), (0x6A, None)]
 )
