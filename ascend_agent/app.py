@@ -160,12 +160,13 @@ class Agent:
         resources = [self._dialect.resource_of(word) for word in self._dialect.words]
         self.bus = Bus(resources)
         self._reregister = self.bus.reregister.claim("app")
+        self._started = asyncio.get_running_loop().time()
         self._worker = DriverWorker(
             driver=settings.driver.value,
             config=settings.worker_config(
                 library_path=self._library_path,
                 # On the default loop this is CLOCK_MONOTONIC, which the worker counts from as well.
-                started_ns=round(asyncio.get_running_loop().time() * _NS_PER_S),
+                started_ns=round(self._started * _NS_PER_S),
             ),
             state=self.bus.driver.claim("driver-worker"),
             environment=worker_environment,
@@ -390,7 +391,7 @@ class Agent:
                 StatedChange(at_s=step.at_s, name=step.dpu, operstate=step.operstate)
                 for step in node.dpu_steps
             ]
-            nics: NicWatcher = StatedNics(cards=node.dpus, changes=changes)
+            nics: NicWatcher = StatedNics(cards=node.dpus, changes=changes, started=self._started)
             file: SmallFile = StatedFile(STATED_CONFIG)
         elif settings.dpu_config is not None:
             # Where the host's file system is mounted, its /sys shows the host's interfaces.
@@ -469,7 +470,8 @@ class Agent:
         return tasks
 
     def _stated_ports(self) -> StatedPorts:
-        return StatedPorts([_port_change(step) for step in self._settings.simulated.link_steps])
+        changes = [_port_change(step) for step in self._settings.simulated.link_steps]
+        return StatedPorts(changes, started=self._started)
 
     def _hccn_tool(self) -> Tool:
         settings = self._settings

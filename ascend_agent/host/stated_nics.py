@@ -26,13 +26,15 @@ class StatedChange:
 class StatedNics:
     """Implements ``interfaces.NicWatcher``: *cards* are slots by name, all up at the start.
 
-    The node starts when this is made, inside the running loop.
+    *started* (loop time) is when the node began, for its driver as well.
     """
 
-    def __init__(self, *, cards: Mapping[str, str], changes: Sequence[StatedChange]) -> None:
+    def __init__(
+        self, *, cards: Mapping[str, str], changes: Sequence[StatedChange], started: float
+    ) -> None:
         self._cards = cards
         self._changes = sorted(changes, key=lambda change: change.at_s)
-        self._started = asyncio.get_running_loop().time()
+        self._started = started
 
     async def looks(self) -> AsyncGenerator[NicLook, None]:
         """Yield how the cards are now, then after each change; afterwards nothing, for ever."""

@@ -31,12 +31,13 @@ class PortChange:
 class StatedPorts:
     """Implements ``interfaces.LinkReader`` and ``TrafficReader``; all ports are up at the start.
 
-    The node starts when this is made, inside the running loop.
+    *started* (loop time) is when the node began: the same moment as for its driver, which would
+    else tell of ports before they change.
     """
 
-    def __init__(self, changes: Sequence[PortChange]) -> None:
+    def __init__(self, changes: Sequence[PortChange], *, started: float) -> None:
         self._changes = sorted(changes, key=lambda change: change.at_s)
-        self._started = asyncio.get_running_loop().time()
+        self._started = started
 
     async def read_link(self, npu: Npu, ports: Ports) -> LinkState:
         """Return which of its ports are down now."""

@@ -28,7 +28,7 @@ async def test_what_a_scenario_says_happens_in_its_time(looptime: LoopTimeProxy)
         change(3, "enps1", "testing"),
         change(9, "enps0", "up"),
     ]
-    looks = StatedNics(cards=SLOTS, changes=changes).looks()
+    looks = StatedNics(cards=SLOTS, changes=changes, started=0).looks()
 
     seen = [(states(await anext(looks)), float(looptime)) for _ in range(4)]
     assert seen == [
@@ -44,8 +44,9 @@ async def test_what_a_scenario_says_happens_in_its_time(looptime: LoopTimeProxy)
 
 
 async def test_who_looks_late_sees_what_has_become(looptime: LoopTimeProxy) -> None:
-    nics = StatedNics(cards=SLOTS, changes=[change(1, "enps0", "down"), change(8, "enps0", "up")])
+    changes = [change(1, "enps0", "down"), change(8, "enps0", "up")]
     await asyncio.sleep(5)
+    nics = StatedNics(cards=SLOTS, changes=changes, started=0)
     looks = nics.looks()
 
     assert states(await anext(looks)) == "down up up up"
@@ -57,7 +58,7 @@ async def test_who_looks_late_sees_what_has_become(looptime: LoopTimeProxy) -> N
 async def test_the_file_makes_dpu_nics_of_the_cards() -> None:
     data = await StatedFile(STATED_CONFIG).read()
     assert data is not None
-    nics = StatedNics(cards=SLOTS, changes=[])
+    nics = StatedNics(cards=SLOTS, changes=[], started=0)
     looks = nics.looks()
     config = parse_dpu_config(data, name="stated")
     found = discover(config.config, (await anext(looks)).nics, [(a5_npu(0), SPEC)], pci_paths={})

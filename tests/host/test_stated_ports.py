@@ -13,7 +13,8 @@ async def test_a_link_is_up_until_the_scenario_says_otherwise() -> None:
         [
             PortChange(at_s=9, npu=1, state=LinkState(link_down=False)),
             PortChange(at_s=5, npu=1, state=LinkState(link_down=True)),
-        ]
+        ],
+        started=0,
     )
 
     states = []
@@ -25,23 +26,32 @@ async def test_a_link_is_up_until_the_scenario_says_otherwise() -> None:
     assert states == [[up, up], [up, down], [up, up]]
 
 
+async def test_ports_change_when_the_driver_of_the_node_tells_of_it() -> None:
+    """Both count from one moment: asked at its word, they must not show what was before."""
+    await asyncio.sleep(3)
+    ports = StatedPorts([PortChange(at_s=3, npu=0, state=LinkState(link_down=True))], started=0)
+
+    assert await ports.read_link(npu(0), Ports.ROCE) == LinkState(link_down=True)
+
+
 async def test_what_a_step_does_not_say_stays() -> None:
     """Bonded ports and UB ports of one chip go down one by one."""
     ports = StatedPorts(
         [
             PortChange(at_s=0, npu=0, state=LinkState(bonding_down=1)),
             PortChange(at_s=0, npu=0, state=LinkState(ub_down=2)),
-        ]
+        ],
+        started=0,
     )
 
     assert await ports.read_link(npu(0), Ports.UB) == LinkState(bonding_down=1, ub_down=2)
     assert await ports.read_link(npu(1), Ports.UB) == LinkState(bonding_down=0, ub_down=0)
-    assert await StatedPorts([]).read_link(npu(0), Ports.NONE) == LinkState()
+    assert await StatedPorts([], started=0).read_link(npu(0), Ports.NONE) == LinkState()
 
 
 async def test_nothing_moves() -> None:
     """So that a scenario can show a hang by letting a process take an NPU."""
-    assert await StatedPorts([]).read_traffic(npu(0), Ports.ROCE) == 0
+    assert await StatedPorts([], started=0).read_traffic(npu(0), Ports.ROCE) == 0
     assert await StillProcesses().times_of([7, 9]) == dict.fromkeys(
         (7, 9), ProcessTimes(started=0, cpu_s=0.0)
     )
