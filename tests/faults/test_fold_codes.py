@@ -17,7 +17,6 @@ from tests.faults.steps import (
     folded,
     healthy,
     inventory,
-    lost,
     occur,
     once,
     recover,
@@ -160,17 +159,6 @@ def test_a_fault_that_went_and_came_back_unseen_is_told_as_both() -> None:
     assert [(it.kind, it.at_ms) for it in notices] == [
         (NoticeKind.RECOVERED, 30_000),
         (NoticeKind.OCCURRED, 30_500),
-    ]
-
-
-def test_a_dropped_card_is_told_of_as_a_code() -> None:
-    """D12: one path, whichever way it shows."""
-    gone = folded(healthy(0), lost(at=21_000), now=21_000)
-    back = folded(gone.ledger, answer(at=31_000), now=31_000)
-
-    assert [(it.kind, f"{it.code:X}", it.at_ms) for it in (*gone.notices, *back.notices)] == [
-        (NoticeKind.OCCURRED, "40F84E00", 21_000),
-        (NoticeKind.RECOVERED, "40F84E00", 31_000),
     ]
 
 
