@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from ascend_agent.faults.condition import Condition, Step, next_wake
 from ascend_agent.faults.draft import RuleNotice
-from ascend_agent.faults.history import Moved, advance, hear
+from ascend_agent.faults.history import History, Moved, advance, hear
 from ascend_agent.faults.ledger import Facts
 from ascend_agent.faults.own_codes import of_changes, raise_own
 from ascend_agent.faults.ports import ub_down
@@ -74,6 +74,7 @@ class NpusDraft:
         condition, found = raise_own(condition, self.facts, self.now)
         before = self.conditions.get(phy)
         news = of_changes((*news, *found), before=before, after=condition)
+        told_of = _untold(condition.history, news)
         moved = _remember(condition, news, self.facts.fault_rules, self.now)
         wakes = (next_wake(condition), moved.history.wake_at)
         wake_at = min((Millis(at) for at in wakes if at is not None), default=None)
@@ -85,8 +86,8 @@ class NpusDraft:
         old = self.shown.get(phy) if alone else None
         last = Judged(condition=before, faults=old.faults) if before and old else None
         self.look(condition, cause_ns=cause_ns, last=last)
-        if news or told or moved.notices:
-            self._tell(condition, news, told + moved.notices)
+        if told_of or told or moved.notices:
+            self._tell(condition, told_of, told + moved.notices)
         if condition.ports is Ports.UB:
             self._compare_ub()
 
@@ -243,6 +244,20 @@ class NpusDraft:
             return level
         state = condition.codes.get(code)
         return catalog.level_of(code, state.severity if state else None)
+
+
+def _untold(history: History, news: News) -> News:
+    """Return *news* without what an earlier agent told of: a fault that outlasted it (D39)."""
+    if history.confirmed:
+        return news
+    codes = history.kept.codes
+    return tuple(
+        told
+        for told in news
+        if told.kind is not NoticeKind.OCCURRED
+        or told.code not in codes
+        or codes[told.code].stands_since_ms is None
+    )
 
 
 def _remember(condition: Condition, news: News, rules: FaultRules, now: Millis) -> Moved:

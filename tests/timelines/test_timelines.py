@@ -182,6 +182,16 @@ def test_w11_a_window_is_counted_from_the_recovery_not_from_the_restart() -> Non
     assert trace.kubelet()[-1] == (7260 + 50_000 + 0.001, "Healthy")
 
 
+def test_a_fault_that_outlasts_the_agent_is_told_once() -> None:
+    """D39; a code without a rule is not remembered, so that of such a one people are told anew."""
+    story = Story().occur(1, PARITY).restart(30, down_s=5).recover(90, PARITY)
+
+    trace = Bench(NODE).play(story, until_s=100)
+
+    assert trace.told() == [(1, "occurred"), (90, "recovered")]
+    assert trace.kubelet() == [(0, "Healthy"), (1, "Unhealthy"), (90, "Healthy")]
+
+
 def test_w12_a_job_keeps_an_npu_that_takes_no_new_one() -> None:
     trace = seen("W12")
 
