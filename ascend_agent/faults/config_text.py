@@ -48,7 +48,10 @@ class Problems:
 
 def shown(value: object) -> str:
     """Return *value* as a problem may repeat it."""
-    return ascii(value)[:_LONGEST_TEXT]
+    try:
+        return ascii(value)[:_LONGEST_TEXT]
+    except RecursionError:  # what could just be read may be too deep to be written
+        return f"{type(value).__name__} of great depth"
 
 
 def read_object(text: str) -> Mapping[str, object]:

@@ -174,23 +174,20 @@ class _Folding:
         """Return what came of it."""
         npus, ledger = self._npus, self._ledger
         view = self._view()
-        wakes = [it.wake_at_ms for it in npus.conditions.values()]
-        wakes += [ledger.driver_due_at_ms]
-        if view is None:
-            wakes.append(ledger.first_list_at_ms)
-        if ledger.switches is not None:
-            wakes.append(ledger.switches.wake_at)
-        wake_at = min([at for at in wakes if at is not None], default=None)
+        wake_at = self._wake_at(view)
         facts_same = npus.facts is ledger.facts
         if npus.changed or npus.learned or view is not ledger.view or not facts_same:
-            ledger = replace(
-                ledger,
+            ledger = Ledger(  # ``replace`` takes twice as long, and this is done for every event
                 facts=npus.facts,
                 conditions=npus.conditions if npus.changed else ledger.conditions,
                 shown=npus.shown if npus.touched else ledger.shown,
                 sick=frozenset(npus.sick) if npus.sick else _NOBODY,
+                switches=ledger.switches,
                 view=view,
                 isolation=self._isolation(),
+                inventoried=ledger.inventoried,
+                restored=ledger.restored,
+                driver_due_at_ms=ledger.driver_due_at_ms,
                 first_list_at_ms=None if view else ledger.first_list_at_ms,
                 wake_at_ms=wake_at,
             )
@@ -202,6 +199,17 @@ class _Folding:
             notices=tuple(npus.notices),
             wake_at=wake_at,
         )
+
+    def _wake_at(self, view: NodeView | None) -> Millis | None:
+        npus, ledger = self._npus, self._ledger
+        wakes = [it.wake_at_ms for it in npus.conditions.values() if it.wake_at_ms is not None]
+        if ledger.driver_due_at_ms is not None:
+            wakes.append(ledger.driver_due_at_ms)
+        if view is None and ledger.first_list_at_ms is not None:
+            wakes.append(ledger.first_list_at_ms)
+        if ledger.switches is not None and ledger.switches.wake_at is not None:
+            wakes.append(ledger.switches.wake_at)
+        return min(wakes) if wakes else None
 
     def _isolation(self) -> Isolation | None:
         before = self._ledger.isolation
@@ -376,6 +384,7 @@ class _Folding:
         rules = npus.facts.fault_rules
         ledger = self._ledger
         self._ledger = replace(ledger, restored=True, isolation=ledger.isolation or Isolation())
+        remembered = dict(npus.facts.remembered)
         for phy, kept in restored.isolation.npus.items():
             if (it := npus.conditions.get(phy)) is not None:
                 history = restore(it.history, rules, kept=kept, now=now)
@@ -383,24 +392,25 @@ class _Folding:
                     npus.take(replace(it, history=history))
                     npus.ask.add(phy)
                 continue
-            history = npus.facts.remembered.get(phy, History())
-            history = restore(history, rules, kept=kept, now=now)
-            remembered = {**npus.facts.remembered, phy: history}
-            npus.facts = replace(npus.facts, remembered=remembered)
+            history = remembered.get(phy, History())
+            remembered[phy] = restore(history, rules, kept=kept, now=now)
+        npus.facts = replace(npus.facts, remembered=remembered)
         npus.learned = True
 
     def _release(self, edit: OperatorEdit) -> None:
         npus, now = self._npus, self._now
         rules = npus.facts.fault_rules
+        remembered: dict[PhyId, History] = {}
         for phy in sorted(edit.released):
             if (it := npus.conditions.get(phy)) is not None:
                 moved = release(it.history, rules, now)
                 npus.take(replace(it, history=moved.history), told=moved.notices)
             elif (history := npus.facts.remembered.get(phy)) is not None:
-                history = release(history, rules, now).history
-                remembered = {**npus.facts.remembered, phy: history}
-                npus.facts = replace(npus.facts, remembered=remembered)
-                npus.learned = True
+                remembered[phy] = release(history, rules, now).history
+        if remembered:
+            remembered = {**npus.facts.remembered, **remembered}
+            npus.facts = replace(npus.facts, remembered=remembered)
+            npus.learned = True
 
     def _switch(self, notice: SwitchEvent | SwitchListed | SwitchesMissed) -> None:
         levels = self._npus.facts.fault_rules.switches

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from ascend_agent.faults.config_text import shown
 from ascend_agent.faults.upgrades import MANUAL, lifted_by_people, ordered
 from ascend_agent.model.catalog import Catalog
 from ascend_agent.model.fault import FaultCode, FaultLevel
@@ -23,6 +24,10 @@ from ascend_agent.model.isolation import Isolation, NpuIsolation, Upgrade, Upgra
 _AUTOFILL_CODE: Final = "AutofillFaultCode"
 _CODE: Final = re.compile(r"(?:0[xX])?([0-9a-fA-F]{1,16})")
 _LONGEST_TEXT: Final = 1024 * 1024  # a ConfigMap can't hold more
+_MOST_NPUS: Final = 1024
+"""More than any node has: what names more was not written by an agent."""
+_MOST_REASONS: Final = 256
+"""Of one NPU: twice as many as it can have codes."""
 _MOST_PROBLEMS: Final = 20
 _LATEST_MS: Final = 2**53
 _SHOWN: Final = 80
@@ -72,8 +77,10 @@ def parse_separated(text: str) -> SeparatedList:
         phy = parse_device_number(name)
         if phy is None:
             problems.add(name, "is no device name")
-        else:
+        elif len(npus) < _MOST_NPUS or phy in npus:
             npus.add(phy)
+        else:
+            problems.add(name, f"is beyond the {_MOST_NPUS} NPUs that a node may have")
     return SeparatedList(npus=frozenset(npus), problems=problems.told())
 
 
@@ -100,6 +107,9 @@ def parse_reasons(text: str) -> PublishedReasons:
         phy = parse_device_number(name.strip())
         if phy is None or not isinstance(entries, list):
             problems.add(name, "is no device name, or has no list")
+            continue
+        if len(npus) >= _MOST_NPUS or len(entries) > _MOST_REASONS:
+            problems.add(name, "is one NPU, or has reasons, beyond what a node may have")
             continue
         found = [_parse_reason(entry, name, problems) for entry in entries]
         upgrades = {(up.code, up.kind): up for up in found if up is not None}
@@ -159,7 +169,7 @@ def _parse_reason(raw: object, name: str, problems: "_Problems") -> Upgrade | No
     kinds = [kind for kind in UpgradeKind if kind.value == fields.get("upgrade_type")]
     levels = [level for level in FaultLevel if level.value == fields.get("fault_level")]
     if not (type(at) is int and 0 <= at <= _LATEST_MS and kinds and levels):
-        problems.add(name, f"has {raw!r}, which is no reason")
+        problems.add(name, f"has {shown(raw)}, which is no reason")
         return None
     (kind,), (level,) = kinds, levels
     if kind is UpgradeKind.AUTOFILL:
@@ -167,7 +177,7 @@ def _parse_reason(raw: object, name: str, problems: "_Problems") -> Upgrade | No
     text = fields.get("fault_code")
     found = _CODE.fullmatch(text.strip()) if isinstance(text, str) else None
     if found is None:
-        problems.add(name, f"has {raw!r}, whose code is none")
+        problems.add(name, f"has {shown(raw)}, whose code is none")
         return None
     return Upgrade(code=FaultCode(int(found[1], 16)), level=level, kind=kind, at_ms=Millis(at))
 

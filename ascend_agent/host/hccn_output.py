@@ -15,6 +15,8 @@ _SECTION: Final = "====="
 _RULES: Final = 3
 """Rule lines of a table: above and below its heading, and at its end."""
 _CELLS: Final = 5
+_MOST_PORTS: Final = 64
+"""Of a chip, several times as many as any has: each one that is down is asked about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +74,8 @@ def parse_ports(text: str) -> tuple[Port, ...] | None:
         return None
     heading, *cells = rows
     if [_letters(cell) for cell in heading[:2]] != ["udieid", "portid"]:
+        return None
+    if len(cells) > _MOST_PORTS:
         return None
     ports = [_port(row) for row in cells]
     known = tuple(port for port in ports if port is not None)

@@ -43,6 +43,9 @@ ObjectVersion = NewType("ObjectVersion", str)
 Millis = NewType("Millis", int)
 """Agent time in milliseconds: wall clock at start plus monotonic time since."""
 
+_LONGEST_NUMBER = 6
+"""Digits of a physical id in a text that others wrote."""
+
 _LONGEST_NAME = 50
 """Characters of a device name, the limit of MindCluster's plugin."""
 
@@ -101,6 +104,8 @@ def parse_device_number(text: str) -> PhyId | None:
     """
     _, dash, number = text.rpartition("-")
     if not dash or len(text) > _LONGEST_NAME or not (number.isascii() and number.isdigit()):
+        return None
+    if len(number) > _LONGEST_NUMBER:
         return None
     return PhyId(int(number))
 

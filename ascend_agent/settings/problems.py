@@ -54,7 +54,10 @@ class Problem:
 
 def shown(value: object) -> str:
     """Return *value* as it may stand in a message: quoted if text, cut at 80 characters."""
-    text = repr(value) if isinstance(value, str) else str(value)
+    try:
+        text = repr(value) if isinstance(value, str) else str(value)
+    except RecursionError:  # what could just be read may be too deep to be written
+        return f"{type(value).__name__} of great depth"
     return text if len(text) <= _CUT else f"{text[:_CUT]}..."
 
 

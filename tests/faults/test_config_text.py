@@ -28,6 +28,16 @@ def test_what_is_no_object_is_refused_with_the_reason(text: str, says: str) -> N
         read_object(text)
 
 
+def test_what_is_just_not_too_deep_to_be_read_can_be_named() -> None:
+    """It takes a little more depth to write a value than to read it: that is no surprise then."""
+    for depth in range(1, 3000):
+        try:
+            value = read_object('{"a":' * depth + "1" + "}" * depth)
+        except ValueError:
+            break
+        assert shown(value)
+
+
 def test_an_object_is_returned() -> None:
     assert read_object('{"a": [1]}') == {"a": [1]}
 

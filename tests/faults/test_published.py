@@ -1,10 +1,13 @@
 """Isolation in MindCluster's texts."""
 
+import json
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ascend_agent.faults.catalog import CATALOG
+from ascend_agent.faults.persisted import Saved, format_document, parse_document
 from ascend_agent.faults.published import (
     PublishedReasons,
     SeparatedList,
@@ -246,3 +249,47 @@ def test_any_text_can_be_read(text: str) -> None:
     """An operator edits it by hand."""
     assert parse_separated(text).npus is not None
     assert parse_reasons(text).npus is not None
+
+
+@given(
+    numbers=st.lists(st.integers(0, 10**12), max_size=8),
+    code=st.integers(0, 2**64 - 1),
+    at_ms=st.integers(0, 2**53),
+)
+@settings(max_examples=50)
+def test_whatever_is_believed_of_a_text_can_be_kept(
+    numbers: list[int], code: int, at_ms: int
+) -> None:
+    """People may write what they like; the agent's own file must not be damaged by it."""
+    names = [f"Ascend910-{number}" for number in numbers]
+    reason = {
+        "upgrade_time": at_ms,
+        "fault_code": f"{code:x}",
+        "fault_level": "SeparateNPU",
+        "upgrade_type": "FaultFrequency",
+    }
+    isolation = rebuild(
+        listed=parse_separated(",".join(names)),
+        reasons=parse_reasons(json.dumps({name: [reason] for name in names})),
+        now=Millis(1),
+    )
+    saved = Saved(isolation=isolation, published=None, written_at_ms=Millis(1))
+    assert parse_document(format_document(saved)) == saved
+
+
+def test_more_npus_than_any_node_has_are_not_believed() -> None:
+    """Faults D36: each of them costs at every change, and none of them is there to recover."""
+    names = [f"Ascend910-{number}" for number in range(20_000)]
+    reasons = json.dumps({name: [json.loads(EXAMPLE)["Ascend910-4"][0]] for name in names[:1100]})
+    listed, reasoned = parse_separated(",".join(names)), parse_reasons(reasons)
+    assert len(listed.npus) == len(reasoned.npus) == 1024
+    assert listed.problems
+    assert reasoned.problems
+    assert parse_separated(",".join(names[:1024] * 2)).problems == ()
+
+
+def test_more_reasons_than_an_npu_can_have_are_not_believed() -> None:
+    one = json.loads(EXAMPLE)["Ascend910-4"][0]
+    text = json.dumps({"Ascend910-4": [one | {"fault_code": f"{n:x}"} for n in range(257)]})
+    assert parse_reasons(text).npus == {}
+    assert parse_reasons(text).problems

@@ -132,6 +132,7 @@ def test_a_chip_may_have_no_ports(text: str) -> None:
         pytest.param(PORTS.format(rows=row(0, 4, "UB", "UP") + "| | 5 | 400 | UB | UP |\n")),
         pytest.param(PORTS.format(rows="| 0 | x | 400 | UB | UP | |\n"), id="no number"),
         pytest.param(PORTS.format(rows="device lost\n"), id="a message inside"),
+        pytest.param(PORTS.format(rows=row(0, 4, "UB", "DOWN") * 65), id="too many ports"),
     ],
 )
 def test_a_table_that_is_not_understood_whole_tells_nothing(text: str) -> None:

@@ -113,6 +113,8 @@ def test_a_name_in_any_spelling_ends_in_its_npu(text: str, phy: int) -> None:
     assert parse_device_number(text) == phy
 
 
-@pytest.mark.parametrize("text", ["", "4", "npu", "npu-", "npu-x", "npu-\u0664", "n-" + "1" * 60])
+@pytest.mark.parametrize(
+    "text", ["", "4", "npu", "npu-", "npu-x", "npu-\u0664", "n-" + "1" * 60, "n-1234567"]
+)
 def test_a_text_without_a_number_names_no_npu(text: str) -> None:
     assert parse_device_number(text) is None

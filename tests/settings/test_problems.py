@@ -68,3 +68,11 @@ def test_a_long_value_is_cut() -> None:
     """Texts of untrusted origin stay under a line's length."""
     assert shown("x" * 500) == "'" + "x" * 79 + "..."
     assert shown(7) == "7"
+
+
+def test_a_value_too_deep_to_be_written_is_named_by_its_type() -> None:
+    """A file could be just not too deep to be read; the message about it must not fail then."""
+    value: object = {}
+    for _ in range(200_000):
+        value = {"a": value}
+    assert shown(value) == "dict of great depth"
