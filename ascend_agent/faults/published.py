@@ -72,7 +72,7 @@ def parse_separated(text: str) -> SeparatedList:
     if len(text) > _LONGEST_TEXT:
         problems.add("the list", "is too long")
         return SeparatedList(npus=frozenset(), problems=problems.told())
-    npus = set()
+    npus: set[PhyId] = set()
     for name in filter(None, (part.strip() for part in text.split(","))):
         phy = parse_device_number(name)
         if phy is None:
