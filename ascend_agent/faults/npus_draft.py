@@ -87,7 +87,7 @@ class NpusDraft:
         last = Judged(condition=before, faults=old.faults) if before and old else None
         self.look(condition, cause_ns=cause_ns, last=last)
         if told_of or told or moved.notices:
-            self._tell(condition, told_of, told + moved.notices)
+            self._tell(before, condition, told_of, told + moved.notices)
         if condition.ports is Ports.UB:
             self._compare_ub()
 
@@ -208,9 +208,15 @@ class NpusDraft:
             self.facts = replace(self.facts, all_ub_down=down)
             self.take_all(linked)
 
-    def _tell(self, condition: Condition, news: News, told: tuple[RuleNotice, ...]) -> None:
+    def _tell(
+        self,
+        before: Condition | None,
+        condition: Condition,
+        news: News,
+        told: tuple[RuleNotice, ...],
+    ) -> None:
         for it in news:
-            level = self._level_after(condition, it.code)
+            level = self._level_after(before, condition, it.code)
             self.notices.append(
                 HealthNotice(
                     kind=it.kind, npu=condition.npu, code=it.code, level=level, at_ms=it.at_ms
@@ -226,13 +232,15 @@ class NpusDraft:
                     code=upgrade.code,
                     level=upgrade.level
                     if released or upgrade.code is None
-                    else self._level_after(condition, upgrade.code),
+                    else self._level_after(before, condition, upgrade.code),
                     at_ms=notice.at_ms,
                     upgrade=upgrade.kind,
                 )
             )
 
-    def _level_after(self, condition: Condition, code: FaultCode) -> FaultLevel:
+    def _level_after(
+        self, before: Condition | None, condition: Condition, code: FaultCode
+    ) -> FaultLevel:
         """Return the NPU's level on the plane of *code*; without any, that of the code itself."""
         catalog = self.facts.fault_rules.catalog
         view = self.shown.get(condition.npu.phy)
@@ -242,7 +250,7 @@ class NpusDraft:
             level = view.network.level if network else view.level
         if level is not None:
             return level
-        state = condition.codes.get(code)
+        state = condition.codes.get(code) or (before and before.codes.get(code))
         return catalog.level_of(code, state.severity if state else None)
 
 

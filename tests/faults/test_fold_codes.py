@@ -169,14 +169,6 @@ def test_faults_found_at_the_start_are_told_once() -> None:
     assert folded(start.ledger, answer(RESTART, health=2)).notices == ()
 
 
-def test_a_notice_names_the_level_with_everything_counted() -> None:
-    story = [occur(RESET, seq=1), occur(RESTART, seq=2)]
-
-    first, second = folded(healthy(0), *story).notices
-
-    assert (first.level.value, second.level.value) == ("RestartNPU", "RestartNPU")
-
-
 def test_an_event_without_a_code_is_ignored() -> None:
     before = healthy(0)
 

@@ -6,22 +6,32 @@ told. All of it through the fold, whose NPUs the draft holds.
 
 import pytest
 
+from ascend_agent.faults.fold import FoldInput
 from ascend_agent.faults.ledger import HealthRules, Ledger
 from ascend_agent.model.allocation import Allocations
-from ascend_agent.model.fault import FaultCode, FaultLevel, Plane
+from ascend_agent.model.fault import FaultCode, FaultLevel, Plane, Severity
 from ascend_agent.model.health import HealthState, UnhealthyReason
 from ascend_agent.model.ids import PhyId
+from ascend_agent.model.notices import NoticeKind
 from ascend_agent.model.npu import Npu
 from ascend_agent.model.surroundings import LinkState, LinkStates, ResetPhase, ResetPhases
 from tests.faults.steps import (
+    DEGRADED,
+    MINOR,
+    RESET,
     RESTART,
+    UNKNOWN,
+    UNRESPONSIVE,
     answer,
     empty,
     fold,
+    folded,
     healthy,
     holding,
     inventory,
+    lost,
     occur,
+    reading,
     recover,
     shown,
 )
@@ -166,6 +176,44 @@ def test_dies_of_one_card_that_can_be_reset_alone_are_independent() -> None:
     assert fit(ledger, 0, 1) == [False, True]
 
 
+@pytest.mark.parametrize(
+    ("told", "spared"),
+    [
+        pytest.param(occur(DEGRADED, seq=1), True, id="a fault that is only reported"),
+        pytest.param(occur(BOTH_BONDED, seq=1), True, id="a fault of the network"),
+        pytest.param(reading(UNRESPONSIVE), True, id="no answer: that is about the driver"),
+        pytest.param(lost(), False, id="a card that dropped off"),
+        pytest.param(answer(health=3), False, id="an alarm"),
+        pytest.param(ResetPhases(npus={PhyId(0): ResetPhase.RESETTING}), False, id="a reset of it"),
+    ],
+)
+def test_only_what_concerns_the_whole_card_reaches_the_other_chip(
+    told: FoldInput,
+    spared: bool,  # noqa: FBT001 -- a column of the table
+) -> None:
+    ledger = fold(duos(couple=True), [told])
+
+    assert fit(ledger, 1, 2) == [spared, True]
+
+
+def test_a_chip_that_joins_a_sick_card_is_out_at_once() -> None:
+    one = fold(duos(couple=True), [inventory(duo(0, card=4, slot=0)), occur(RESTART, seq=1)])
+
+    both = fold(one, [inventory(duo(0, card=4, slot=0), duo(1, card=4, slot=1)), answer(npu=1)])
+
+    assert shown(both, 1).reasons == (UnhealthyReason.CARD_SIBLING,)
+
+
+def test_chips_whose_card_is_not_known_are_independent() -> None:
+    """Of them nobody can tell which belong together."""
+    rules = HealthRules(shares_required=False, couple_cards=True)
+    chips = [make_npu(phy, generation="310P", place=Place()) for phy in (0, 1)]
+
+    ledger = fold(healthy(*chips, ledger=empty(rules=rules)), [occur(RESTART, seq=1)])
+
+    assert fit(ledger, 0, 1) == [False, True]
+
+
 # --- UB ports everywhere --------------------------------------------------------------------
 
 
@@ -216,3 +264,75 @@ def test_ub_ports_that_are_read_to_be_down_count_as_well() -> None:
     assert fit(ledger, 1) == [False]
 
     assert fit(fold(ledger, [links(npu1=LinkState(ub_down=0))]), 1) == [True]
+
+
+def test_an_npu_that_leaves_may_leave_ub_down_everywhere() -> None:
+    """D15: compared anew among those that are there."""
+    npus = [make_npu(phy, generation="950") for phy in range(3)]
+    down = [occur(UB_DOWN, seq=phy + 1, npu=phy) for phy in (0, 1)]
+    ledger = fold(healthy(*npus), down)
+    assert fit(ledger, 0, 1, 2) == [False, False, True]
+
+    ledger = fold(ledger, [inventory(*npus[:2])])
+    assert fit(ledger, 0, 1) == [True, True]
+    assert codes(ledger) == [UB_LOST_EVERYWHERE, UB_DOWN]
+
+    ledger = fold(ledger, [inventory(*npus), answer(npu=2)])
+    assert fit(ledger, 0, 1, 2) == [False, False, True]
+
+
+def test_npus_without_ub_ports_are_not_counted_among_them() -> None:
+    npus = [make_npu(0, generation="950"), make_npu(1, generation="950"), make_npu(2)]
+    down = [occur(UB_DOWN, seq=phy + 1, npu=phy) for phy in (0, 1)]
+
+    assert fit(fold(healthy(*npus), down), 0, 1, 2) == [True, True, True]
+
+
+# --- what people are told -------------------------------------------------------------------
+
+
+def test_a_notice_names_the_level_with_everything_counted() -> None:
+    story = [occur(RESET, seq=1), occur(RESTART, seq=2)]
+
+    first, second = folded(healthy(0), *story).notices
+
+    assert (first.level.value, second.level.value) == ("RestartNPU", "RestartNPU")
+
+
+def test_a_recovery_that_leaves_nothing_is_told_with_the_level_of_its_code() -> None:
+    gone = folded(healthy(0), occur(RESTART, seq=1), answer(asked=1))
+
+    assert [it.level for it in gone.notices] == [FaultLevel.RESTART_BUSINESS] * 2
+
+
+def test_a_recovery_of_an_unknown_code_is_told_with_the_level_it_had() -> None:
+    """Its level follows from the severity that its event told."""
+    minor = occur(UNKNOWN, seq=1, severity=Severity.MINOR)
+
+    gone = folded(healthy(0), minor, answer(asked=1))
+
+    assert [it.level for it in gone.notices] == [FaultLevel.NOT_HANDLE] * 2
+
+
+def test_a_notice_about_the_network_names_the_level_of_the_network() -> None:
+    told = folded(healthy(0), occur(RESET, seq=1), occur(MINOR, seq=2), occur(BOTH_BONDED, seq=3))
+
+    assert [it.level for it in told.notices] == [
+        FaultLevel.RESTART_NPU,
+        FaultLevel.NOT_HANDLE,
+        FaultLevel.PRE_SEPARATE_NPU,
+    ]
+
+
+def test_before_an_npu_is_shown_a_notice_names_the_level_of_its_code() -> None:
+    told = folded(empty(), inventory(0), occur(RESTART, seq=1))
+
+    assert [(it.kind, it.level) for it in told.notices] == [
+        (NoticeKind.OCCURRED, FaultLevel.RESTART_BUSINESS)
+    ]
+
+
+def test_what_happens_to_several_npus_is_told_in_order_with_the_npu_of_each() -> None:
+    told = folded(healthy(0, 1), occur(RESTART, seq=1, npu=1), occur(RESET, seq=2, npu=0))
+
+    assert [(it.npu.phy, it.code) for it in told.notices] == [(1, RESTART), (0, RESET)]
