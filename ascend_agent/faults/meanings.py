@@ -138,7 +138,7 @@ def describe_rules(code: FaultCode, rules: FaultRules) -> tuple[str, ...]:
 
 def describe_release(upgrade: Upgrade, rules: FaultRules) -> str:
     """Return how *upgrade* ends under *rules*: by itself, by people, or by either."""
-    by_people = "when people release the NPU (docs/faults.md says how)"
+    by_people = "when people release the NPU"
     by_itself = _ends_by_itself(upgrade, rules)
     if not lifted_by_people(upgrade):
         return by_itself or "no rule in force ends it"

@@ -2,13 +2,18 @@
 
 from collections.abc import Iterator
 
+from ascend_agent.faults.catalog import BUILT_IN
 from ascend_agent.faults.dpus import turned
-from ascend_agent.model.fault import Assertion, FaultEvent, format_fault_code
-from ascend_agent.model.health import ActiveFault, NodeView, NpuView
+from ascend_agent.faults.meanings import explain
+from ascend_agent.model.fault import Assertion, FaultEvent
+from ascend_agent.model.fault_rules import FaultConfigState, FaultRules
+from ascend_agent.model.health import NodeView, NpuView
 from ascend_agent.model.ids import PhyId
 from ascend_agent.model.npu import DriverPhase, DriverState
 from ascend_agent.model.surroundings import DpuStates
 from ascend_agent.sim.entries import Entry, Fact, milliseconds
+from ascend_agent.sim.npu_news import npu_news
+from ascend_agent.sim.switch_news import NO_FAULT, switch_news
 
 
 class NodeNews:
@@ -20,36 +25,24 @@ class NodeNews:
     def __init__(self) -> None:
         self._last: dict[PhyId, NpuView] = {}
         self._started: set[PhyId] = set()
+        self._switches = NO_FAULT
         self._dpus: DpuStates | None = None
 
-    def of(self, view: NodeView, *, now_ns: int) -> Iterator[Entry]:
-        """Yield what is new in *view*: faults, recoveries, other reasons, DPU NICs."""
+    def of(self, view: NodeView, *, rules: FaultRules, now_ns: int) -> Iterator[Entry]:
+        """Yield what is new in *view*: on each NPU, on switches and DPU NICs."""
         for npu in view.npus:
             old = self._last.get(npu.npu.phy)
             if old is not None and old != npu:
-                yield from self._of_npu(old, npu, now_ns)
+                started = npu.npu.phy in self._started
+                yield from npu_news(old, npu, rules=rules, started=started, now_ns=now_ns)
+        if view.switches is not None and view.switches is not self._switches:
+            yield from switch_news(self._switches, view.switches, rules=rules, now_ns=now_ns)
+            self._switches = view.switches
         if view.dpus is not None:
             yield from _of_dpus(self._dpus, view.dpus, now_ns)
             self._dpus = view.dpus
         self._last = {npu.npu.phy: npu for npu in view.npus}
         self._started |= {npu.npu.phy for npu in view.npus if npu.healthy}
-
-    def _of_npu(self, old: NpuView, new: NpuView, now_ns: int) -> Iterator[Entry]:
-        turned = new.healthy != old.healthy
-        # ``cause_ns`` is the driver event behind the last change of state; the kubelet's list is
-        # measured from there. A change without such an event has no latency to speak of.
-        cause_ns = new.cause_ns if turned else None
-        news = [("fault", _facts(new, fault)) for fault in _only_in(new, old)]
-        news += [("recovered", _facts(new, fault)) for fault in _only_in(old, new)]
-        if turned and not news and new.npu.phy in self._started:
-            news.append(("returned" if new.healthy else "withdrawn", _reasons(old, new)))
-        for event, facts in news:
-            yield Entry(
-                at_ns=now_ns if cause_ns is None else cause_ns,
-                event=event,
-                facts=facts,
-                awaits=None if cause_ns is None else (new.npu.phy, new.healthy),
-            )
 
 
 def _of_dpus(old: DpuStates | None, new: DpuStates, now_ns: int) -> Iterator[Entry]:
@@ -59,12 +52,29 @@ def _of_dpus(old: DpuStates | None, new: DpuStates, now_ns: int) -> Iterator[Ent
         yield Entry(at_ns=now_ns, event="dpu_up" if dpu.up else "dpu_down", facts=facts)
 
 
-def pulse_news(event: FaultEvent) -> Entry | None:
+def pulse_news(event: FaultEvent, rules: FaultRules) -> Entry | None:
     """Return the news of an event that only happened once; standing ones show in the view."""
     if event.assertion is not Assertion.ONE_OFF:
         return None
-    facts: dict[str, Fact] = {"npu": event.npu, "fault": format_fault_code(event.code)}
+    catalog = rules.catalog
+    facts: dict[str, Fact] = {
+        "npu": event.npu,
+        "fault": catalog.text_of(event.code),
+        "level": catalog.level_of(event.code, event.severity).value,
+        "title": explain(event.code, catalog, event.severity).title,
+    }
     return Entry(at_ns=event.seen_ns, event="pulse", facts=facts)
+
+
+def rules_news(
+    before: FaultConfigState | None, after: FaultConfigState, *, now_ns: int
+) -> Entry | None:
+    """Return what to tell of fault rules; those that are built in are no news at the start."""
+    built_in = after.rules.source == BUILT_IN.source and not after.refused
+    if after == before or (before is None and built_in):
+        return None
+    facts: dict[str, Fact] = {"source": after.rules.source, "refused": list(after.refused)}
+    return Entry(at_ns=now_ns, event="rules", facts=facts)
 
 
 def driver_news(
@@ -86,22 +96,3 @@ def driver_news(
 
 def _why(state: DriverState) -> dict[str, Fact]:
     return {"detail": state.detail or state.phase.value}
-
-
-def _only_in(one: NpuView, other: NpuView) -> list[ActiveFault]:
-    codes = {fault.code for fault in other.faults}
-    return [fault for fault in one.faults if fault.code not in codes]
-
-
-def _facts(view: NpuView, fault: ActiveFault) -> dict[str, Fact]:
-    return {
-        "npu": view.npu.phy,
-        "fault": format_fault_code(fault.code),
-        "level": fault.level.value,
-        "healthy": view.healthy,
-    }
-
-
-def _reasons(old: NpuView, new: NpuView) -> dict[str, Fact]:
-    reasons = (old if new.healthy else new).reasons
-    return {"npu": new.npu.phy, "reasons": [reason.value for reason in reasons]}

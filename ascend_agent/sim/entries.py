@@ -17,14 +17,25 @@ _SENTENCES = {
     "driver_ready": "driver ready, fault callbacks: {callbacks}",
     "driver_restarted": "driver restarted, worker {starts}",
     "examined": "{expectations} expectations, {failed} not met",
-    "fault": "NPU {npu}: fault {fault}, {level}, in service: {healthy}",
+    "fault": "NPU {npu}: fault {fault}, {level}, in service: {healthy}; {title}. {action}",
+    "network_fit": "NPU {npu}: its network is fit again",
+    "network_unfit": "NPU {npu}: its network is unfit, {level}. {action}",
     "over": "that was the story; the node stays up until Ctrl-C",
-    "pulse": "NPU {npu}: {fault}, once",
+    "pulse": "NPU {npu}: {fault}, once, {level}; {title}",
     "recovered": "NPU {npu}: {fault} is over, in service: {healthy}",
     "registered": "registered {resource}",
+    "released": "NPU {npu}: {fault} {kind} is over, in service: {healthy}",
     "returned": "NPU {npu} is back in service, no longer {reasons}",
+    "rules": "fault rules: {source}; refused: {refused}",
+    "switch_fault": "switch {chip} port {ports}: fault {fault}, {level}; {title}. {action}",
+    "switch_recovered": "switch {chip} port {ports}: {fault} is over",
+    "switches": "switches make the node {health}. {action}",
     "unexpected": "unexpected: {difference}",
-    "withdrawn": "NPU {npu} is out of service: {reasons}",
+    "upgraded": (
+        "NPU {npu}: {fault} {title}, raised to {level}, in service: {healthy}. It ends {ends}. "
+        "{action}"
+    ),
+    "withdrawn": "NPU {npu} is out of service: {reasons}. {action}",
 }
 
 
@@ -60,7 +71,7 @@ class Entry:
         """Return what happened, in words."""
         shown = {name: _shown(value) for name, value in self.facts.items()}
         if sentence := _SENTENCES.get(self.event):
-            return sentence.format_map(shown)
+            return " ".join(sentence.format_map(shown).split())
         facts = ", ".join(f"{name} {value}" for name, value in shown.items())
         return f"{self.event.replace('_', ' ')} {facts}".rstrip()
 

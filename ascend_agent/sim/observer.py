@@ -9,11 +9,13 @@ import time
 from collections.abc import Callable
 
 from ascend_agent.bus import Bus
+from ascend_agent.faults.catalog import BUILT_IN
 from ascend_agent.model.fault import FaultEvent
+from ascend_agent.model.fault_rules import FaultConfigState
 from ascend_agent.model.health import NodeView
 from ascend_agent.model.npu import DriverPhase, DriverState
 from ascend_agent.runtime.wakeup import Wakeup
-from ascend_agent.sim.agent_news import NodeNews, driver_news, pulse_news
+from ascend_agent.sim.agent_news import NodeNews, driver_news, pulse_news, rules_news
 from ascend_agent.sim.entries import Entry, milliseconds
 from ascend_agent.sim.kubelet import EmbeddedKubelet, Happening, Listed, Registered, Started
 from ascend_agent.sim.kubelet_news import kubelet_news, turned_npus
@@ -35,12 +37,13 @@ class Observer:
         self._faults = bus.faults.subscribe(self._wakeup)
         self._node_news = NodeNews()
         self._view: NodeView | None = None
+        self._config: FaultConfigState | None = None
         self._driver: DriverState | None = None
         self._driver_lost_ns: int | None = None
         self._kubelet_back_ns: int | None = None
         self._queue: list[Entry] = []
-        bus.node.attach(self._wakeup)
-        bus.driver.attach(self._wakeup)
+        for channel in (bus.node, bus.driver, bus.fault_config):
+            channel.attach(self._wakeup)
 
     async def run(self) -> None:
         """Watch until cancelled."""
@@ -49,6 +52,7 @@ class Observer:
             await self._wakeup.wait(clock() + _PATIENCE_S if self._queue else None)
             # Health before lists: the agent publishes a view before the list that follows from it.
             now_ns = time.monotonic_ns()
+            self._look_at_rules(now_ns)
             self._look_at_driver(now_ns)
             self._look_at_health(now_ns)
             for happening in self._happened.drain():
@@ -59,6 +63,14 @@ class Observer:
         """Tell *entry* too, in its turn."""
         self._queue.append(entry)
         self._wakeup.set()
+
+    def _look_at_rules(self, now_ns: int) -> None:
+        config = self._bus.fault_config.value
+        if config is None or config is self._config:
+            return
+        if entry := rules_news(self._config, config, now_ns=now_ns):
+            self._queue.append(entry)
+        self._config = config
 
     def _look_at_driver(self, now_ns: int) -> None:
         state = self._bus.driver.value
@@ -74,12 +86,13 @@ class Observer:
             self._queue.append(entry)
 
     def _look_at_health(self, now_ns: int) -> None:
+        rules = self._config.rules if self._config else BUILT_IN
         for notice in self._faults.drain():
-            if isinstance(notice, FaultEvent) and (entry := pulse_news(notice)):
+            if isinstance(notice, FaultEvent) and (entry := pulse_news(notice, rules)):
                 self._queue.append(entry)
         view = self._bus.node.value
         if view is not None and view is not self._view:
-            self._queue.extend(self._node_news.of(view, now_ns=now_ns))
+            self._queue.extend(self._node_news.of(view, rules=rules, now_ns=now_ns))
             self._view = view
 
     def _look_at_kubelet(self, happening: Happening) -> None:

@@ -126,7 +126,7 @@ def test_a_raised_level_says_how_it_ends() -> None:
 
     assert often.what == "80E01801 FaultFrequency, raised to ManuallySeparateNPU"
     assert (often.since_ms, often.isolates) == (5, True)
-    assert often.ends == "when people release the NPU (docs/faults.md says how)"
+    assert often.ends == "when people release the NPU"
     assert somehow.what == "FaultAutofill, raised to ManuallySeparateNPU"
 
 

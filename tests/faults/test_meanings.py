@@ -247,7 +247,7 @@ def test_a_raised_level_says_its_rule_and_then_what_follows() -> None:
 
 
 MANUAL = FaultLevel.MANUALLY_SEPARATE_NPU
-PEOPLE = "when people release the NPU (docs/faults.md says how)"
+PEOPLE = "when people release the NPU"
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def test_a_raised_level_says_its_rule_and_how_it_ends() -> None:
         "kind": "FaultFrequency",
         "level": "ManuallySeparateNPU",
         "since_ms": 4,
-        "ends": "when people release the NPU (docs/faults.md says how)",
+        "ends": "when people release the NPU",
         "title": "too often",
     }
 

@@ -33,7 +33,7 @@ def test_what_is_wrong_is_explained_the_worst_first() -> None:
     _, _, advice = shown(bad_node()).partition("<dl>")
 
     assert '<dt class="out"><b>NPU 0: 80E01801 FaultFrequency, raised to' in advice
-    assert "It ends when people release the NPU (docs/faults.md says how)." in advice
+    assert "It ends when people release the NPU." in advice
     assert (
         '<dt class="out"><b>NPU 0: 80E01801 RestartBusiness, not for long, since '
         "2023-11-14 22:13:20 UTC: HBM error that could not be corrected</b></dt>"

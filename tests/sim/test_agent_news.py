@@ -4,13 +4,16 @@ from dataclasses import replace
 
 import pytest
 
+from ascend_agent.faults.catalog import BUILT_IN
 from ascend_agent.model.fault import Assertion, FaultEvent, Origin
+from ascend_agent.model.fault_rules import FaultConfigState
 from ascend_agent.model.health import NodeView, UnhealthyReason
 from ascend_agent.model.ids import Millis, PhyId
 from ascend_agent.model.npu import DriverPhase, DriverState
-from ascend_agent.sim.agent_news import NodeNews, driver_news, pulse_news
+from ascend_agent.sim.agent_news import NodeNews, driver_news, pulse_news, rules_news
 from ascend_agent.sim.entries import Entry
 from tests.fakes.npus import view
+from tests.flows.health_samples import SWITCHES
 from tests.sim.views import CODE, faulty, node, out, reported, with_dpus
 
 READY = DriverState(phase=DriverPhase.READY, starts=1, callbacks=True)
@@ -21,7 +24,7 @@ def told(*views: NodeView) -> list[Entry]:
     news = NodeNews()
     entries: list[Entry] = []
     for one in views:
-        entries = list(news.of(one, now_ns=900))
+        entries = list(news.of(one, rules=BUILT_IN, now_ns=900))
     return entries
 
 
@@ -36,12 +39,8 @@ def test_an_unchanged_view_is_no_news() -> None:
 def test_a_fault_is_told_at_the_time_of_its_event_and_awaits_the_kubelet() -> None:
     (entry,) = told(node(view(0), view(3)), node(view(0), faulty(3, cause_ns=500)))
 
-    assert entry == Entry(
-        at_ns=500,
-        event="fault",
-        facts={"npu": 3, "fault": "80E01801", "level": "RestartBusiness", "healthy": False},
-        awaits=(PhyId(3), False),
-    )
+    assert (entry.event, entry.at_ns, entry.awaits) == ("fault", 500, (PhyId(3), False))
+    assert (entry.facts["npu"], entry.facts["fault"]) == (3, "80E01801")
 
 
 def test_a_fault_that_was_read_has_no_latency_to_wait_for() -> None:
@@ -81,10 +80,10 @@ def test_a_reason_without_a_code_is_told_as_such() -> None:
     gone = out(0, UnhealthyReason.DRIVER_UNRESPONSIVE)
 
     (entry,) = told(node(view(0)), node(gone))
-    assert (entry.event, entry.facts) == (
-        "withdrawn",
-        {"npu": 0, "reasons": ["driver-unresponsive"]},
-    )
+    assert (entry.event, entry.facts["npu"]) == ("withdrawn", 0)
+    assert entry.facts["reasons"] == ["driver-unresponsive"]
+    assert entry.facts["title"] == "driver does not answer for it"
+    assert "npu-smi info" in str(entry.facts["action"])
 
     (entry,) = told(node(view(0)), node(gone), node(view(0)))
     assert (entry.event, entry.facts) == (
@@ -113,10 +112,47 @@ def test_only_a_pulse_is_told_from_the_events() -> None:
         sequence=1,
     )
 
-    assert pulse_news(event) == Entry(
-        at_ns=500, event="pulse", facts={"npu": 2, "fault": "80E01801"}
+    assert pulse_news(event, BUILT_IN) == Entry(
+        at_ns=500,
+        event="pulse",
+        facts={
+            "npu": 2,
+            "fault": "80E01801",
+            "level": "RestartBusiness",
+            "title": "HBM error that could not be corrected",
+        },
     )
-    assert pulse_news(replace(event, assertion=Assertion.OCCURRED)) is None
+    assert pulse_news(replace(event, assertion=Assertion.OCCURRED), BUILT_IN) is None
+
+
+def test_switches_are_told_from_the_first_view_on() -> None:
+    """Unlike NPUs they are healthy until somebody says otherwise."""
+    bad = replace(node(view(0)), switches=SWITCHES)
+    news = NodeNews()
+
+    events = [
+        entry.event
+        for one in (bad, replace(bad, generation=2), node(view(0), generation=3))
+        for entry in news.of(one, rules=BUILT_IN, now_ns=900)
+    ]
+
+    assert events == ["switch_fault", "switches"]
+
+
+def test_rules_are_told_when_they_change_and_when_some_are_refused() -> None:
+    built_in = FaultConfigState(rules=BUILT_IN, version=1)
+    other = replace(built_in, rules=replace(BUILT_IN, source="directory d"))
+    refused = replace(other, refused=("faultCode.json: no JSON",))
+
+    told_at = [
+        rules_news(before, after, now_ns=5) is not None
+        for before, after in ((None, built_in), (None, other), (other, other), (other, built_in))
+    ]
+    entry = rules_news(other, refused, now_ns=5)
+
+    assert told_at == [False, True, False, True]
+    assert entry is not None
+    assert entry.sentence() == "fault rules: directory d; refused: faultCode.json: no JSON"
 
 
 def test_the_driver_is_told_when_it_is_ready_lost_and_back() -> None:
@@ -164,7 +200,7 @@ def test_dpu_nics_that_turn_are_told_with_the_npus_that_use_them() -> None:
     entries = [
         (entry.event, entry.facts["dpu"], entry.facts["npus"], entry.sentence())
         for states in ({}, {"enps0": "down"}, {"enps0": "down"}, {})
-        for entry in news.of(with_dpus(**states), now_ns=900)
+        for entry in news.of(with_dpus(**states), rules=BUILT_IN, now_ns=900)
     ]
 
     assert entries == [

@@ -38,18 +38,25 @@ def test_no_latency_is_no_key() -> None:
             Entry(
                 at_ns=4_001_250_000,
                 event="fault",
-                facts={"npu": 3, "fault": "80E01801", "level": "X", "healthy": False},
+                facts={
+                    "npu": 3,
+                    "fault": "80E01801",
+                    "level": "X",
+                    "healthy": False,
+                    "title": "bad memory",
+                    "action": "Restart.",
+                },
                 latency_ms=1.25,
             ),
-            "   4.001 s    1.2 ms  NPU 3: fault 80E01801, X, in service: no",
+            "   4.001 s    1.2 ms  NPU 3: fault 80E01801, X, in service: no; bad memory. Restart.",
         ),
         (
             Entry(at_ns=0, event="allocated", facts={"pod": "default/p", "npus": [0, 1]}),
             "   0.000 s            pod default/p gets NPU 0,1",
         ),
         (
-            Entry(at_ns=0, event="withdrawn", facts={"npu": 3, "reasons": []}),
-            "   0.000 s            NPU 3 is out of service: none",
+            Entry(at_ns=0, event="withdrawn", facts={"npu": 3, "reasons": [], "action": "Wait."}),
+            "   0.000 s            NPU 3 is out of service: none. Wait.",
         ),
         (
             Entry(at_ns=0, event="stream_ended", facts={"resource": "r", "reason": "x"}),

@@ -9,7 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from ascend_agent.bus import Bus
+from ascend_agent.model.catalog import Catalog
 from ascend_agent.model.fault import Assertion, FaultCode, FaultEvent, Origin
+from ascend_agent.model.fault_rules import FaultConfigState, FaultRules
 from ascend_agent.model.health import NodeView
 from ascend_agent.model.ids import Millis, PhyId, PluginDeviceId, ResourceName
 from ascend_agent.model.npu import DriverPhase, DriverState
@@ -18,7 +20,7 @@ from ascend_agent.sim.kubelet import EmbeddedKubelet, Happening, Listed, Registe
 from ascend_agent.sim.observer import Observer
 from tests.fakes.npus import node_view, view
 from tests.fakes.running import running, settle
-from tests.sim.views import faulty, node
+from tests.sim.views import CODE, faulty, node
 
 RESOURCE = ResourceName("huawei.com/Ascend910")
 READY = DriverState(phase=DriverPhase.READY, starts=1, callbacks=True)
@@ -172,6 +174,17 @@ async def test_what_happened_only_once_is_told_though_no_view_shows_it() -> None
         await settle()
 
         assert [(entry.event, entry.facts["npu"]) for entry in stage.told] == [("pulse", 3)]
+
+
+async def test_rules_are_told_and_spell_the_codes_of_what_follows() -> None:
+    spelled = FaultRules(catalog=Catalog(levels={}, spellings={CODE: "080E01801"}), source="d")
+    async with theatre() as one:
+        one.bus.fault_config.claim("test").put(FaultConfigState(rules=spelled, version=1))
+        await settle()
+        await one.view(node(view(0)), node(faulty(0)))
+
+    assert one.events == ["rules", "fault"]
+    assert one.told[1].facts["fault"] == "080E01801"
 
 
 async def test_others_can_have_their_entries_told_too() -> None:

@@ -9,14 +9,17 @@ from rich.console import Console
 
 from ascend_agent.bus import Bus
 from ascend_agent.model.allocation import Allocations, Holder
-from ascend_agent.model.health import NpuView, UnhealthyReason
+from ascend_agent.model.catalog import Catalog
+from ascend_agent.model.fault_rules import FaultConfigState, FaultRules
+from ascend_agent.model.health import NodeView, NpuView, UnhealthyReason
 from ascend_agent.model.ids import PhyId
 from ascend_agent.model.npu import DriverPhase, DriverState, NpuUsage
 from ascend_agent.sim.entries import Entry
 from ascend_agent.sim.view import LiveView
 from tests.fakes.npus import view
 from tests.fakes.running import running, settle
-from tests.sim.views import faulty, node, out, with_dpus
+from tests.flows.health_samples import bad_node
+from tests.sim.views import CODE, faulty, node, out, reported, with_dpus
 
 
 class Terminal(io.StringIO):
@@ -44,6 +47,9 @@ class Watched:
 
     def put(self, *npus: NpuView) -> None:
         self._node.put(node(*npus))
+
+    def put_node(self, whole: NodeView) -> None:
+        self._node.put(whole)
 
     def text(self, *, height: int = 40, width: int = 100) -> str:
         console = Console(file=io.StringIO(), width=width, height=height, record=True)
@@ -113,6 +119,71 @@ def test_missing_dpu_nics_stand_beside_the_health_they_do_not_change() -> None:
     assert "healthy, all DPU NICs down" in row(watched.text(), 1)
     watched.put(*with_dpus().npus)
     assert "DPU" not in row(watched.text(), 1)
+
+
+def test_raised_levels_and_an_unfit_network_stand_in_the_row() -> None:
+    watched = Watched()
+    watched.put(*bad_node().npus)
+
+    text = row(watched.text(width=200), 0)
+
+    assert "FaultFrequency ManuallySeparateNPU" in text
+    assert "network unfit" in text
+
+
+def test_switches_are_named_in_the_title_where_there_are_any() -> None:
+    watched = Watched()
+    watched.put(view(0))
+    assert "switches" not in watched.text()
+    watched.put_node(bad_node())
+    assert "driver starting, switches UnHealthy" in watched.text()
+
+
+def test_what_is_wrong_is_explained_below_the_table_the_worst_first() -> None:
+    watched = Watched()
+    watched.put(faulty(0), reported(1), view(2))
+
+    text = watched.text(width=120)
+
+    worst = text.index("NPU 0: 80E01801 RestartBusiness: HBM error that could not be corrected")
+    assert worst < text.index("To do: Restart the job. If the fault stays, reset the NPU once no")
+    assert worst < text.index("NPU 1: 80E01801 SubHealthFault: HBM error")
+    assert "Ctrl-C ends" in text
+
+
+def test_a_raised_level_says_in_the_view_how_it_ends() -> None:
+    watched = Watched()
+    watched.put(*bad_node().npus)
+
+    assert "It ends when people release the NPU" in watched.text(width=200)
+
+
+def test_codes_are_spelled_as_the_rules_in_force_spell_them() -> None:
+    spelled = FaultRules(catalog=Catalog(levels={}, spellings={CODE: "080E01801"}))
+    watched = Watched()
+    watched.bus.fault_config.claim("test").put(FaultConfigState(rules=spelled, version=1))
+    watched.put(faulty(0))
+
+    assert watched.text().count("080E01801 RestartBusiness") == 2
+
+
+def test_a_node_that_is_well_leaves_its_lines_to_events() -> None:
+    watched = Watched()
+    watched.put(view(0))
+
+    assert "To do" not in watched.text()
+
+
+def test_without_room_what_to_do_takes_the_place_of_the_hint() -> None:
+    watched = Watched()
+    watched.put(*(view(phy) for phy in range(15)), faulty(15))
+    for number in range(9):
+        watched.view.tell(Entry(at_ns=0, event=f"event_{number}"))
+
+    lines = watched.text(height=24, width=80).splitlines()
+
+    assert lines[-1].startswith("NPU 15: Restart the job. If the fault stays,")
+    assert len(lines) <= 23
 
 
 def test_a_low_terminal_shows_the_newest_events() -> None:
