@@ -28,16 +28,19 @@ from ascend_agent.doctor import (
     npu_processes,
     npus,
     other_plugins,
+    own_files,
     own_node,
     pod_resources,
     rights,
     running_agent,
+    surroundings,
 )
 from ascend_agent.doctor.check import Check
 
 CHECKS: Final[tuple[Check, ...]] = (
     configuration.CHECK,
     fault_rules.CHECK,
+    own_files.CHECK,
     rights.CHECK,
     confinement.CHECK,
     host_processes.CHECK,
@@ -49,6 +52,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     driver.CHECK,
     npus.CHECK,
     npu_processes.CHECK,
+    surroundings.CHECK,
     device_nodes.CHECK,
     container_runtime.CHECK,
     cdi.CHECK,
