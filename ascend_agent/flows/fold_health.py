@@ -1,10 +1,12 @@
 """Everything that bears on health → NodeView: the one writer of health.
 
-All inputs that are there are folded together by ``faults.fold``; what comes of it is published
-where it changed: the view, questions to the driver, notices for people, and what must outlive this
+All inputs that are there are folded together by ``faults.fold``, but for a storm of one NPU: that
+is taken in by and by, so that the others need not wait for it. What comes of it is published where
+it changed: the view, questions to the driver, notices for people, and what must outlive this
 process. The fold says itself when it wants to be asked again though nothing came.
 """
 
+import asyncio
 import logging
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +17,8 @@ from ascend_agent.faults.fold import Folded, FoldInput, SwitchesMissed, fold
 from ascend_agent.faults.ledger import Ledger
 from ascend_agent.model.fault import Assertion, FaultEvent, Resync
 from ascend_agent.model.fault_rules import FaultConfigState
-from ascend_agent.model.health import NodeView
+from ascend_agent.model.health import HealthReading, NodeView
+from ascend_agent.model.ids import PhyId
 from ascend_agent.model.isolation import Isolation
 from ascend_agent.model.notices import HealthNotice, Requery
 from ascend_agent.runtime.clock import Clock
@@ -24,6 +27,11 @@ from ascend_agent.runtime.topic import Publisher
 from ascend_agent.runtime.wakeup import Wakeup
 
 log = logging.getLogger(__name__)
+
+_AT_ONCE = 16
+"""Most events and readings of one NPU in one go, a millisecond's work: no other waits longer."""
+_MOST_WAITING = 4096
+"""Beyond, what waits to be folded is dropped, and the driver is asked instead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +78,7 @@ class FoldHealth:
             bus.links,
             bus.dpus,
         )
+        self._waiting: list[FaultEvent | HealthReading] = []
         self._seen = [0] * len(self._levels)
         for level in self._levels:
             level.attach(self._wakeup)
@@ -79,7 +88,12 @@ class FoldHealth:
         while True:
             folded = fold(self._ledger, self._inputs(), self._clock.now())
             self._publish(folded)
-            await self._wakeup.wait(self._clock.loop_time(folded.wake_at))
+            if not self._waiting:
+                await self._wakeup.wait(self._clock.loop_time(folded.wake_at))
+            else:
+                # What is new reaches the streams in one turn of the loop, and leaves in the next.
+                await asyncio.sleep(0)
+                await asyncio.sleep(0)
 
     def _inputs(self) -> list[FoldInput]:
         """Return what came, in the order in which it must be taken in.
@@ -94,19 +108,23 @@ class FoldHealth:
             if level.version != self._seen[index] and value is not None:
                 self._seen[index] = level.version
                 inputs.append(value.rules if isinstance(value, FaultConfigState) else value)
+        arrived: list[FaultEvent | HealthReading] = []
         try:
             for notice in self._faults.drain():
-                inputs.append(notice)
                 if isinstance(notice, FaultEvent):
+                    arrived.append(notice)
                     self._log_event(notice)
+                else:
+                    inputs.append(notice)
         except LaggedError as lost:
             log.warning("fault events missed", extra={"missed": lost.missed})
             inputs.append(Resync(npu=None, reason="fault events missed"))
         try:
-            inputs += self._readings.drain()
+            arrived += self._readings.drain()
         except LaggedError as lost:
             log.warning("health readings missed", extra={"missed": lost.missed})
             inputs.append(Resync(npu=None, reason="health readings missed"))
+        inputs += self._share(arrived)
         try:
             inputs += self._switches.drain()
         except LaggedError as lost:
@@ -114,6 +132,28 @@ class FoldHealth:
             inputs.append(SwitchesMissed())
         inputs += self._operator.drain()
         return inputs
+
+    def _share(self, arrived: list[FaultEvent | HealthReading]) -> list[FoldInput]:
+        """Return what of all that waits is folded now, in the order of its arrival.
+
+        An NPU that raises a storm takes its turns; what it has beyond waits for the next one.
+        """
+        waiting = self._waiting + arrived
+        if len(waiting) <= _AT_ONCE:
+            self._waiting = []
+            return list(waiting)
+        taken: dict[PhyId, int] = {}
+        now: list[FoldInput] = []
+        later: list[FaultEvent | HealthReading] = []
+        for item in waiting:
+            count = taken[item.npu] = taken.get(item.npu, 0) + 1
+            (now if count <= _AT_ONCE else later).append(item)
+        if len(later) > _MOST_WAITING:
+            log.warning("fault events missed", extra={"missed": len(later)})
+            now += [Resync(npu=npu, reason="fault events missed") for npu in taken]
+            later = []
+        self._waiting = later
+        return now
 
     def _publish(self, folded: Folded) -> None:
         """Publish what is new: the view first, for the kubelet waits for it."""

@@ -42,6 +42,7 @@ from ascend_agent.model.surroundings import (
     SwitchListed,
 )
 from ascend_agent.runtime.clock import Clock
+from ascend_agent.runtime.wakeup import Wakeup
 from tests.fakes.npus import inventory
 from tests.fakes.running import running, settle
 from tests.faults.steps import empty
@@ -69,10 +70,10 @@ class _Scene:
     def healthy(self) -> list[bool]:
         return [npu.healthy for npu in self.view.npus]
 
-    def event(self, assertion: Assertion) -> None:
+    def event(self, assertion: Assertion, *, npu: int = 0) -> None:
         self.faults.publish(
             FaultEvent(
-                npu=PhyId(0),
+                npu=PhyId(npu),
                 code=CODE,
                 assertion=assertion,
                 severity=Severity.CRITICAL,
@@ -197,6 +198,45 @@ async def test_a_flood_that_overflows_is_said_and_mended_by_the_next_reading(
         scene.read(0, CODE, after=scene.bus.faults.published)
         await settle()
         assert scene.healthy() == [False, True]
+
+
+async def test_a_storm_of_one_npu_does_not_hold_up_the_fault_of_another() -> None:
+    """The latency of a fault must not depend on how much its neighbour has to tell."""
+    scene = _scene()
+    notices = scene.bus.notices.subscribe()
+    async with running(scene.flow.run):
+        await _well(scene)
+        for _ in range(100):
+            scene.event(Assertion.ONE_OFF)
+        scene.event(Assertion.OCCURRED, npu=1)
+        changed = Wakeup()
+        scene.bus.node.attach(changed)
+        await changed.wait()
+        assert scene.healthy() == [True, False]
+        told = [it.npu.phy for it in notices.drain()]
+        await settle()
+        told_later = [it.npu.phy for it in notices.drain()]
+
+    assert told == [0] * 16 + [1]
+    assert told_later == [0] * 84
+
+
+async def test_what_waits_behind_a_storm_is_bounded(caplog: pytest.LogCaptureFixture) -> None:
+    """Memory: the driver knows what stands, whatever of the storm was dropped."""
+    scene = _scene()
+    asked = scene.bus.requeries.subscribe()
+    async with running(scene.flow.run):
+        await _well(scene)
+        for _ in range(2):
+            for _ in range(scene.bus.faults.depth - 1):
+                scene.event(Assertion.OCCURRED)
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+        await settle()
+
+    assert [r.getMessage() for r in caplog.records] == ["fault events missed"]
+    assert asked.drain() == [Requery(npus=frozenset({PhyId(0)}))]
 
 
 async def test_one_off_events_are_reported_and_change_nothing(
