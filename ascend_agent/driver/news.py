@@ -24,6 +24,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 _DEPTH = 4096
 _SHOWN = 120
+_SEVERITIES = {each.value: each for each in Severity}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +108,7 @@ def parse_event(body: Mapping[str, object], seen_ns: int) -> News:
         logic=LogicId(logic),
         code=FaultCode(code),
         assertion=said,
-        severity=Severity(severity) if severity in set(Severity) else None,
+        severity=_SEVERITIES.get(severity),
         driver_time=raised or None,
         seen_ns=seen_ns,
         text=text,

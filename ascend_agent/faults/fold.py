@@ -286,7 +286,7 @@ class _Folding:
         if ledger.view is None and ledger.first_list_at_ms is None:
             due = Millis(self._now + npus.facts.rules.first_list_ms)
             ledger = replace(ledger, first_list_at_ms=due)
-        self._ledger = replace(ledger, inventoried=True)
+        self._ledger = ledger if ledger.inventoried else replace(ledger, inventoried=True)
         here = {npu.phy for npu in inventory.npus}
         for phy in [phy for phy in npus.conditions if phy not in here]:
             self._forget(phy)
@@ -404,7 +404,8 @@ class _Folding:
         for phy in sorted(edit.released):
             if (it := npus.conditions.get(phy)) is not None:
                 moved = release(it.history, rules, now)
-                npus.take(replace(it, history=moved.history), told=moved.notices)
+                if moved.history is not it.history:
+                    npus.take(replace(it, history=moved.history), told=moved.notices)
             elif (history := npus.facts.remembered.get(phy)) is not None:
                 remembered[phy] = release(history, rules, now).history
         if remembered:

@@ -147,12 +147,9 @@ def isolation_of(
 
     *absent* has what was restored of NPUs that have not shown up yet, so that it is not lost.
     """
-    npus = dict(absent or {})
-    for phy, history in histories.items():
-        if history.kept.upgrades or history.kept.codes:
-            npus[phy] = history.kept
-        else:
-            npus.pop(phy, None)
+    npus = {phy: it.kept for phy, it in histories.items() if it.kept.upgrades or it.kept.codes}
+    if absent:
+        npus = {phy: kept for phy, kept in absent.items() if phy not in histories} | npus
     unchanged = npus.keys() == before.npus.keys() and all(
         kept is before.npus[phy] for phy, kept in npus.items()
     )

@@ -79,7 +79,7 @@ class NpusDraft:
         wakes = (next_wake(condition), moved.history.wake_at)
         wake_at = min((Millis(at) for at in wakes if at is not None), default=None)
         if moved.history is not condition.history or wake_at != condition.wake_at_ms:
-            condition = replace(condition, history=moved.history, wake_at_ms=wake_at)
+            condition = condition.remembering(moved.history, wake_at_ms=wake_at)
         self.learned |= before is None or before.history is not moved.history
         self.conditions[phy] = condition
         self.changed = True

@@ -234,5 +234,5 @@ def _stands(codes: Codes, code: FaultCode) -> bool:
 
 def next_pulse_end(codes: Codes) -> int | None:
     """Return when the next pulse ends that changes anything, None while none runs."""
-    ends = [it.pulse_until_ms for it in codes.values() if it.pulse_until_ms and not it.stands]
-    return min(ends, default=None)
+    ends = [it.pulse_until_ms for it in codes.values() if not it.stands and it.pulse_until_ms]
+    return min(ends) if ends else None
