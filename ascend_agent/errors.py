@@ -141,6 +141,18 @@ class ConflictError(ClusterError):
     """The object is not what the edit was decided on (409, a failed test); read, decide again."""
 
 
+class StaleEditError(ConflictError):
+    """Somebody changed a key that an edit was decided on; nothing was written.
+
+    ``found`` is what stands there now, None: nothing.
+    """
+
+    def __init__(self, key: str, found: str | None) -> None:
+        super().__init__("patch", "the own node", f"{key} is not what the edit was decided on")
+        self.key = key
+        self.found = found
+
+
 class ForbiddenError(ClusterError):
     """A rule is missing (403); only an administrator can help, the text names the rule."""
 

@@ -10,11 +10,11 @@ from typing import Final, NoReturn
 
 from ascend_agent.cluster.objects import Objects
 from ascend_agent.cluster.pace import Pace
-from ascend_agent.cluster.patches import merged, node_patch, values_of
+from ascend_agent.cluster.patches import merged, node_patch, overtaken, values_of
 from ascend_agent.cluster.sender import AGAIN_ON_CONFLICT, Sender
 from ascend_agent.cluster.server import Request
 from ascend_agent.cluster.written import Values
-from ascend_agent.errors import ClusterError
+from ascend_agent.errors import ClusterError, StaleEditError
 from ascend_agent.model.cluster import NodeEdit, NodeObject
 from ascend_agent.model.ids import NodeName
 from ascend_agent.runtime.wakeup import Wakeup
@@ -38,7 +38,14 @@ class NodeEdits:
         self._wakeup = Wakeup()
 
     async def apply(self, edit: NodeEdit) -> None:
-        """Have *edit* acknowledged; one whose caller leaves before it is sent is dropped."""
+        """Have *edit* acknowledged; one whose caller leaves before it is sent is dropped.
+
+        Raises:
+            StaleEditError: a key that *edit* expects was changed by somebody; nothing was written.
+
+        """
+        if (key := overtaken(edit, self._own())) is not None:
+            raise self._stale(key)
         if not self._waiting and self._sender.holds(self._own(), values_of(edit)):
             return
         self._sender.adopt(self._own(), values_of(edit))  # its turn may come in a second
@@ -66,12 +73,16 @@ class NodeEdits:
 
         def values() -> Values:
             # Between two attempts newer edits join, and those whose callers left are out.
+            self._refuse_overtaken(waiting)
             batch[:] = [entry for entry in waiting if not entry[1].done()]
             return values_of(merged(edit for edit, _ in batch))
 
         def request(missing: Values) -> Request:
             self._pace.charge()
-            return node_patch(self._node, missing)
+            own = self._own()
+            # What the watch has not shown yet must not be written over either.
+            version = own.version if own and any(edit.expects for edit, _ in batch) else None
+            return node_patch(self._node, missing, version=version)
 
         try:
             await self._pace.ready()
@@ -90,6 +101,16 @@ class NodeEdits:
             self._answer(batch, error)
         else:
             self._answer(batch, None)
+
+    def _refuse_overtaken(self, waiting: Sequence[_Waiting]) -> None:
+        own = self._own()
+        for edit, done in waiting:
+            if not done.done() and (key := overtaken(edit, own)) is not None:
+                done.set_exception(self._stale(key))
+
+    def _stale(self, key: str) -> StaleEditError:
+        own = self._own()
+        return StaleEditError(key, own.annotations.get(key) if own else None)
 
     def _own(self) -> NodeObject | None:
         return self._nodes.find(self._node)

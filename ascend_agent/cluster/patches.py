@@ -15,7 +15,7 @@ from ascend_agent.model.cluster import (
     NodeObject,
     PodEdit,
 )
-from ascend_agent.model.ids import NodeName
+from ascend_agent.model.ids import NodeName, ObjectVersion
 from ascend_agent.model.pods import Pod
 
 _MERGE: Final = "application/merge-patch+json"
@@ -54,14 +54,28 @@ def difference(values: Values, item: NodeObject | Pod | None) -> Values:
     }
 
 
-def node_patch(name: NodeName, values: Values) -> Request:
-    """Return the merge patch that gives the own node *values*."""
+def overtaken(edit: NodeEdit, item: NodeObject | None) -> str | None:
+    """Return an annotation that is neither what *edit* was decided on nor what it wants."""
+    if item is None:
+        return None
+    for key, expected in edit.expects.items():
+        if item.annotations.get(key) not in {expected, edit.annotations.get(key)}:
+            return key
+    return None
+
+
+def node_patch(name: NodeName, values: Values, *, version: ObjectVersion | None = None) -> Request:
+    """Return the merge patch that gives the own node *values*.
+
+    With *version* the server refuses it (409) where the node is another one by then.
+    """
+    fence = {} if version is None else {"resourceVersion": version}
     return Request(
         method="PATCH",
         path=node_path(name),
         asked=Asked(verb="patch", target=f"nodes/{name}", rule="nodes"),
         query=_MANAGER,
-        body={"metadata": _metadata(values)},
+        body={"metadata": {**fence, **_metadata(values)}},
         content_type=_MERGE,
         accept=METADATA_ONLY,
     )

@@ -41,7 +41,10 @@ def isolation_report(world: NodeWorld) -> Report:
         annotations[REASONS] = reasons or None
     else:
         left_out = (f"{REASONS}: {len(reasons)} characters are more than {_LONGEST}",)
-    return Report(edits=(NodeEdit(labels={}, annotations=annotations),), left_out=left_out)
+    # Who takes a name off meanwhile releases an NPU: that must be heard of, not written over.
+    seen = {SEPARATED: world.node.annotations.get(SEPARATED)}
+    edit = NodeEdit(labels={}, annotations=annotations, expects=seen)
+    return Report(edits=(edit,), left_out=left_out)
 
 
 def is_of_list(edit: ForeignEdit) -> bool:

@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ascend_agent.bus import Bus
-from ascend_agent.errors import LaggedError
+from ascend_agent.errors import LaggedError, StaleEditError
 from ascend_agent.faults.catalog import CATALOG
 from ascend_agent.faults.published import separated
 from ascend_agent.faults.recall import recall, released, texts
 from ascend_agent.interfaces import SchedulerDialect
 from ascend_agent.model.chip import ChipSpec
-from ascend_agent.model.cluster import ForeignEdit, NodeObject
+from ascend_agent.model.cluster import Edit, ForeignEdit, MetadataField, NodeEdit, NodeObject
 from ascend_agent.model.health import NodeView
 from ascend_agent.model.ids import DeviceName, Millis, PhyId, format_device_name
 from ascend_agent.model.isolation import (
@@ -96,6 +96,20 @@ class Separations:
         npus = released(wrote=edit.wrote or "", found=edit.found or "")
         self._release(npus, now, "edited")
         return bool(npus)
+
+    def overtaken(self, edit: Edit, stale: StaleEditError, now: Millis) -> None:
+        """Take in that somebody changed a key before *edit* was written; it may be a release."""
+        if not isinstance(edit, NodeEdit):
+            return
+        before = ForeignEdit(
+            pod=None,
+            field=MetadataField.ANNOTATIONS,
+            key=stale.key,
+            wrote=edit.expects.get(stale.key),
+            found=stale.found,
+            at_ms=now,
+        )
+        self.take(before, now)
 
     def compare(self, node: NodeObject, now: Millis) -> None:
         """Hold what an earlier agent remembered against the Node, once for each memory."""

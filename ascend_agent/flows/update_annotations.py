@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ascend_agent.bus import Bus
-from ascend_agent.errors import ClusterError, LaggedError
+from ascend_agent.errors import ClusterError, LaggedError, StaleEditError
 from ascend_agent.flows.disputes import Disputes
 from ascend_agent.flows.separations import Separations
 from ascend_agent.interfaces import ClusterEditor, SchedulerDialect
@@ -186,7 +186,11 @@ class UpdateAnnotations:
                 self._hear_of_strangers()
                 if not attempt.done() and edit not in self._plan().edits:
                     return False
-        attempt.result()
+        try:
+            attempt.result()
+        except StaleEditError as stale:
+            self._separations.overtaken(edit, stale, self._clock.now())
+            return False
         return True
 
     def _note_failure(self, edits: tuple[Edit, ...], why: str) -> Millis:

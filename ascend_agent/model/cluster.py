@@ -1,7 +1,7 @@
 """The own Node object, edits of API objects as values, and how the API server is doing."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from ascend_agent.model.ids import Millis, NodeName, ObjectVersion, PodUid
@@ -28,10 +28,13 @@ class NodeEdit:
     """Labels and annotations of the own Node as they should be; None: the key should be absent.
 
     Keys that are not named stay as they are. Only what differs is sent, as one merge patch.
+    ``expects`` names annotations with the value on which the edit was decided: it is refused where
+    one has another value by then, which is not the one wanted either.
     """
 
     labels: Mapping[str, str | None]
     annotations: Mapping[str, str | None]
+    expects: Mapping[str, str | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,8 @@ from looptime import LoopTimeProxy
 from ascend_agent.cluster.node import parse_node
 from ascend_agent.cluster.node_edits import NodeEdits
 from ascend_agent.cluster.patches import maps_of
-from ascend_agent.errors import NotFoundError, RejectedError
+from ascend_agent.errors import NotFoundError, RejectedError, StaleEditError
+from ascend_agent.model.cluster import NodeEdit
 from tests.cluster.connected import NODE, labels
 from tests.cluster.test_sender import PATCH, Scene, connected
 from tests.fakes.api_server import FakeApiServer, node
@@ -166,3 +167,77 @@ async def test_what_waits_outlives_a_restart_of_the_sender(scene: Scene) -> None
             second.cancel()
 
     assert scene.labels == {"a": "1"}
+
+
+# --- edits that must not be written over what somebody did meanwhile -----------------------------
+
+KEPT = NodeEdit(labels={}, annotations={"list": "1,2,3"}, expects={"list": "1,2"})
+
+
+def annotate(scene: Scene, **values: str | None) -> None:
+    scene.server.store.change(node()[0], {"metadata": {"annotations": values}})
+
+
+def annotations(scene: Scene) -> dict[str, str]:
+    found: dict[str, str] = scene.server.store.get(node()[0])["metadata"].get("annotations", {})
+    return found
+
+
+async def test_what_somebody_changed_before_is_not_written_over(scene: Scene) -> None:
+    """Who takes a name off a list must be heard of, not undone (W28)."""
+    annotate(scene, list="1")
+    async with sending(scene) as edits:
+        with pytest.raises(StaleEditError) as caught:
+            await edits.apply(KEPT)
+
+    assert (caught.value.key, caught.value.found) == ("list", "1")
+    assert scene.tally.patches == 0
+
+
+async def test_what_somebody_changed_while_it_waited_is_not_written_over(scene: Scene) -> None:
+    annotate(scene, list="1,2")
+    async with sending(scene) as edits:
+        await edits.apply(labels(a="0"))  # the next one has to wait for a second
+        async with asyncio.TaskGroup() as group:
+            waiting = group.create_task(_refused(edits, KEPT))
+            other = group.create_task(edits.apply(labels(a="1")))
+            await asyncio.sleep(0.1)
+            annotate(scene, list=None)
+            scene.watch()
+
+    assert waiting.result().found is None
+    assert other.done()
+    assert scene.labels == {"a": "1"}
+    assert annotations(scene) == {}
+
+
+async def test_what_the_watch_has_not_shown_yet_is_not_written_over_either(scene: Scene) -> None:
+    annotate(scene, list="1,2")
+    async with sending(scene) as edits, asyncio.TaskGroup() as group:
+        annotate(scene, list="2")
+        refused = group.create_task(_refused(edits, KEPT))
+        await asyncio.sleep(0.3)
+        assert annotations(scene) == {"list": "2"}
+        scene.watch()
+
+    assert refused.result().found == "2"
+    assert annotations(scene) == {"list": "2"}
+
+
+async def test_a_node_that_changed_otherwise_is_written_once_that_is_seen(scene: Scene) -> None:
+    annotate(scene, list="1,2")
+    async with sending(scene) as edits, asyncio.TaskGroup() as group:
+        annotate(scene, other="x")
+        applied = group.create_task(edits.apply(KEPT))
+        await asyncio.sleep(0.3)
+        assert annotations(scene)["list"] == "1,2"
+        scene.watch()
+
+    assert applied.done()
+    assert annotations(scene) == {"list": "1,2,3", "other": "x"}
+
+
+async def _refused(edits: NodeEdits, edit: NodeEdit) -> StaleEditError:
+    with pytest.raises(StaleEditError) as caught:
+        await edits.apply(edit)
+    return caught.value

@@ -1,10 +1,15 @@
 """An edit becomes the smallest request that makes it."""
 
+from dataclasses import replace
+
+import pytest
+
 from ascend_agent.cluster.patches import (
     difference,
     maps_of,
     merged,
     node_patch,
+    overtaken,
     pod_patch,
     removal_patch,
     values_of,
@@ -58,6 +63,34 @@ def test_a_node_is_changed_by_a_merge_patch_of_its_keys() -> None:
     assert request.content_type == "application/merge-patch+json"
     assert request.body == {"metadata": {"labels": {"a/b": "1"}, "annotations": {"c": None}}}
     assert request.query == (("fieldManager", "ascend-agent"),)
+
+
+def test_a_node_that_changed_meanwhile_refuses_a_patch_with_its_version() -> None:
+    request = node_patch(NodeName("n1"), {(LABELS, "a"): "1"}, version=ObjectVersion("7"))
+
+    assert request.body == {"metadata": {"resourceVersion": "7", "labels": {"a": "1"}}}
+
+
+@pytest.mark.parametrize(
+    ("expected", "wanted", "stands", "overtakes"),
+    [
+        ("old", "new", "old", None),
+        ("old", "new", "new", None),  # somebody did it for us
+        ("old", "new", "theirs", "a"),
+        ("old", "new", None, "a"),
+        (None, "new", None, None),
+        (None, "new", "theirs", "a"),
+        ("old", None, None, None),
+    ],
+)
+def test_an_edit_is_overtaken_by_who_changes_what_it_was_decided_on(
+    expected: str | None, wanted: str | None, stands: str | None, overtakes: str | None
+) -> None:
+    edit = NodeEdit(labels={}, annotations={"a": wanted}, expects={"a": expected})
+    held = {} if stands is None else {"a": stands}
+
+    assert overtaken(edit, replace(NODE, annotations=held)) == overtakes
+    assert overtaken(edit, None) is None
 
 
 def test_a_pods_patch_carries_its_uid() -> None:

@@ -8,7 +8,7 @@ import asyncio
 import dataclasses
 from collections.abc import AsyncIterator, Mapping
 
-from ascend_agent.errors import ClusterError, NotFoundError
+from ascend_agent.errors import ClusterError, NotFoundError, StaleEditError
 from ascend_agent.model.cluster import (
     ApiPhase,
     ApiState,
@@ -69,7 +69,8 @@ class FakeCluster:
 
     ``posts`` are the attempts at Events, ``events`` those there are. ``error`` fails each call,
     ``hold`` keeps calls waiting until it is set; ``late`` has edits return long after all could
-    see what they did.
+    see what they did. ``overtake`` are annotations that others change just as the next edit
+    arrives, before anybody sees it.
     """
 
     def __init__(
@@ -88,6 +89,7 @@ class FakeCluster:
         self.error: ClusterError | None = None
         self.hold: asyncio.Event | None = None
         self.late = False
+        self.overtake: Mapping[str, str | None] | None = None
         self._wrote: dict[tuple[MetadataField, str], str | None] = {}
         self._node: Latest[NodeObject] = Latest("fake node")
         self._pods: Latest[Pods] = Latest("fake pods")
@@ -161,6 +163,13 @@ class FakeCluster:
     async def apply(self, edit: Edit) -> None:
         assert isinstance(edit, NodeEdit), "the plain dialect writes nothing else"
         self.asked += 1
+        if self.overtake is not None:
+            changed, self.overtake = self.overtake, None
+            self.change_annotations(changed)
+        for key, expected in edit.expects.items():
+            found = self.node.annotations.get(key)
+            if found not in {expected, edit.annotations.get(key)}:
+                raise StaleEditError(key, found)
         values = _values(edit)
         differs = {place: to for place, to in values.items() if _found(self.node, place) != to}
         if not differs:

@@ -532,6 +532,24 @@ async def test_a_release_before_the_first_report_counts_too() -> None:
         assert operator.drain() == []
 
 
+async def test_a_release_that_comes_with_a_write_is_heard_of_and_stays() -> None:
+    """The list is never written over an edit that this agent has not seen yet (W28)."""
+    cluster, bus = FakeCluster(), Bus([])
+    cluster.change_annotations({SEPARATED: "Ascend910-3"})
+    bus.driver.claim("test").put(READY)
+    bus.instance.claim("test").put(HOLDING)
+    bus.node.claim("test").put(node_view())
+    bus.isolation.claim("test").put(ISOLATED)
+    restored, operator = bus.restored.claim("test"), bus.operator.subscribe()
+    cluster.overtake = {SEPARATED: None}
+    async with running(*node_flows(bus, cluster, Clock())):
+        restored.publish(Restored(isolation=ISOLATED, source="test"))
+        await settle()
+
+        assert operator.drain() == [OperatorEdit(released=frozenset({PhyId(3)}))]
+        assert SEPARATED not in cluster.node.annotations
+
+
 async def test_a_release_while_no_agent_ran_counts_at_the_next_start() -> None:
     cluster, file = FakeCluster(), FakeStateFile()
     async with agent(cluster, file) as node:
