@@ -8,6 +8,7 @@ from ascend_agent.model.fault import FaultCode, FaultLevel
 from ascend_agent.model.fault_rules import FaultConfigState
 from ascend_agent.model.health import HealthState, NodeView, NpuView, UnhealthyReason
 from ascend_agent.model.ids import PhyId
+from ascend_agent.model.isolation import Upgrade, UpgradeKind
 from ascend_agent.runtime.latest import Latest
 
 log = logging.getLogger(__name__)
@@ -32,13 +33,15 @@ class LogChanges:
     def _compare(self, old: NpuView | None, new: NpuView, generation: int) -> None:
         if old is new:
             return  # the fold hands on what did not change, so this is nearly always the answer
-        before = _shown(old) if old else (HealthState.HEALTHY, (), [], None)
+        before = _shown(old) if old else (HealthState.HEALTHY, (), [], None, [])
         if before == _shown(new):
             return
         facts = {
             **new.npu.names,
             "faults": [self._text_of(code) for code in _codes(new)],
+            "levels": [fault.level.value for fault in new.faults],
             "level": new.level.value if new.level else None,
+            "upgrades": [self._told(upgrade) for upgrade in new.upgrades],
             "network": new.network.level.value if new.network.level else None,
             "reasons": [reason.value for reason in new.reasons],
             "generation": generation,
@@ -52,18 +55,31 @@ class LogChanges:
         else:
             log.info("npu in service", extra=facts)
 
+    def _told(self, upgrade: Upgrade) -> str:
+        """Return why the level is raised, and to what."""
+        named = () if upgrade.code is None else (self._text_of(upgrade.code),)
+        return " ".join((*named, upgrade.kind.value, upgrade.level.value))
+
     def _text_of(self, code: FaultCode) -> str:
         config = self._rules.value
         catalog = config.rules.catalog if config else CATALOG
         return catalog.text_of(code)
 
 
-_Shown = tuple[HealthState, tuple[UnhealthyReason, ...], list[FaultCode], FaultLevel | None]
+_Raised = tuple[FaultCode | None, UpgradeKind, FaultLevel]
+_Shown = tuple[
+    HealthState,
+    tuple[UnhealthyReason, ...],
+    list[FaultCode],
+    FaultLevel | None,
+    list[_Raised],
+]
 
 
 def _shown(view: NpuView) -> _Shown:
-    """Return what of an NPU is worth a line when it changes."""
-    return view.state, view.reasons, _codes(view), view.network.level
+    """Return what of an NPU is worth a line when it changes; a rule that fires again is not."""
+    raised = [(upgrade.code, upgrade.kind, upgrade.level) for upgrade in view.upgrades]
+    return view.state, view.reasons, _codes(view), view.network.level, raised
 
 
 def _codes(view: NpuView) -> list[FaultCode]:

@@ -18,6 +18,7 @@ from ascend_agent.model.health import (
     UnhealthyReason,
 )
 from ascend_agent.model.ids import Millis
+from ascend_agent.model.isolation import Upgrade, UpgradeKind
 from tests.fakes.npus import node_view, view
 from tests.fakes.running import running, settle
 
@@ -63,6 +64,7 @@ async def test_each_change_is_one_line_with_the_ids_people_need(
     ]
     first = caplog.records[0].__dict__
     assert (first["npu"], first["faults"], first["reasons"]) == (0, ["80E01801"], ["fault"])
+    assert (first["levels"], first["upgrades"]) == (["RestartBusiness"], [])
     names = {name: first[name] for name in ("logic", "card", "slot", "bus")}
     assert names == {"logic": 0, "card": 0, "slot": 0, "bus": "0000:C0:00.0"}
     assert first["die"]
@@ -110,6 +112,36 @@ async def test_codes_are_spelled_as_the_rules_in_force_spell_them(
         await settle()
 
     assert vars(caplog.records[0])["faults"] == ["080E01801"]
+
+
+async def test_a_raised_level_is_a_line_of_its_own_with_its_rule(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Two reasons may follow each other without a change of state; each is worth a line, once."""
+    caplog.set_level(logging.INFO)
+    first = Upgrade(
+        code=_FAULT.code,
+        level=FaultLevel.MANUALLY_SEPARATE_NPU,
+        kind=UpgradeKind.FREQUENCY,
+        at_ms=Millis(1),
+    )
+    again = dataclasses.replace(first, at_ms=Millis(2))
+    autofill = dataclasses.replace(first, code=None, kind=UpgradeKind.AUTOFILL)
+    separated = dataclasses.replace(
+        view(0, state=HealthState.SEPARATED), reasons=(UnhealthyReason.MANUALLY_SEPARATED,)
+    )
+    bus = Bus([])
+    node = bus.node.claim("test")
+    async with running(LogChanges(node=bus.node, rules=bus.fault_config).run):
+        for number, upgrades in enumerate(((first,), (again,), (autofill, again)), 1):
+            changed = dataclasses.replace(separated, upgrades=upgrades)
+            node.put(NodeView(generation=number, npus=(changed,)))
+            await settle()
+
+    assert [vars(line)["upgrades"] for line in caplog.records] == [
+        ["80E01801 FaultFrequency ManuallySeparateNPU"],
+        ["FaultAutofill ManuallySeparateNPU", "80E01801 FaultFrequency ManuallySeparateNPU"],
+    ]
 
 
 async def test_a_view_that_changed_elsewhere_is_no_line(caplog: pytest.LogCaptureFixture) -> None:
