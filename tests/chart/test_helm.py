@@ -6,11 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.chart.objects import SETS, golden, parsed
 from tools.chart.places import CHART
 from tools.chart.render import GOLDEN, NAMESPACE, RELEASE, HelmError, render, run_helm
 from tools.chart.values import values
+from tools.docs.pages import ROOT
+
+SCENARIOS = sorted((ROOT / "examples/scenarios").glob("*.yaml"))
 
 pytestmark = pytest.mark.cluster
 
@@ -69,6 +73,8 @@ def test_helm_has_no_complaint_about_any_set(name: str, helm: Path) -> None:
         ({"settings": {"kubeletDir": "data"}}, "/settings/kubeletDir"),
         ({"settings": {"devicePluginDir": "/" + 75 * "d"}}, "/settings/devicePluginDir"),
         ({"settings": {"scenario": {"step": []}}}, "'step' not allowed"),
+        ({"settings": {"faultConfigMap": "rules"}}, "/settings/faultConfigMap"),
+        ({"settings": {"faultConfigMap": "kube-system/Rules"}}, "/settings/faultConfigMap"),
         ({"settings": None}, "missing property 'settings'"),
         ({"kubeletLayout": "minikube"}, "/kubeletLayout"),
         ({"replaces": "nvidia"}, "/replaces"),
@@ -103,6 +109,17 @@ def test_a_bad_value_is_refused_by_its_name(
         run_helm(helm, "template", RELEASE, CHART, "--values", file)
 
     assert names in str(refused.value)
+
+
+@pytest.mark.parametrize("file", SCENARIOS, ids=lambda file: file.stem)
+def test_a_scenario_that_we_ship_may_be_given(file: Path, helm: Path, tmp_path: Path) -> None:
+    """What it expects of ``sim`` included; no directory lies beside the file in a pod."""
+    scenario = yaml.safe_load(file.read_text())
+    scenario.pop("fault_config_dir", None)
+    given = tmp_path / "values.yaml"
+    given.write_text(json.dumps({"settings": {"driver": "simulated", "scenario": scenario}}))
+
+    assert "expect:" in run_helm(helm, "template", RELEASE, CHART, "--values", given)
 
 
 def test_what_may_be_empty_may_be_null(helm: Path, tmp_path: Path) -> None:
@@ -201,13 +218,15 @@ def test_an_objects_name_holds_release_and_chart_once(release: str, name: str, h
     ],
 )
 def test_a_long_name_is_cut_to_one_that_kubernetes_takes(long: str, helm: Path) -> None:
-    """A name and a label may be 63 characters long, and end with a letter or digit."""
+    """A label may be 63 characters long, and a DaemonSet's name is one; others are 253."""
     rendered = parsed(run_helm(helm, "template", "npu", CHART, "--set", long))
     metadata = [each["metadata"] for each in rendered.objects]
 
-    words = [one["name"] for one in metadata]
+    words = [rendered.daemonset["metadata"]["name"]]
     words += [text for one in metadata for text in one["labels"].values()]
     assert all(re.fullmatch(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", one) for one in words)
+    name = r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?"
+    assert all(re.fullmatch(name, one["name"]) for one in metadata)
 
 
 def test_a_services_name_has_no_dots(helm: Path) -> None:

@@ -82,6 +82,7 @@ def test_nothing_is_accepted_that_has_no_name() -> None:
         "resources.requests",
         "service.annotations",
         "serviceAccount.annotations",
+        "settings.scenario.expect[]",
         "settings.scenario.steps[]",
     }
 

@@ -36,6 +36,10 @@ _FLAG: Final[Json] = {"type": "boolean"}
 _TEXTS: Final[Json] = {"type": "object", "additionalProperties": {"type": "string"}}
 _PATH: Final[Json] = {"type": "string", "pattern": "^(/[A-Za-z0-9._+@-]+)+$"}
 _NAME: Final[Json] = {"type": "string", "pattern": "^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$"}
+_CONFIG_MAP: Final[Json] = {
+    "type": "string",
+    "pattern": "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?/[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$",
+}
 _SPAN: Final[Json] = {"type": "string", "pattern": "^[0-9]+(ms|s|m|h)$"}
 _QUANTITIES: Final[Json] = {
     "type": "object",
@@ -83,6 +87,7 @@ _STATED: Final[Mapping[str, Json]] = {
     "kubeletDir": {"anyOf": [_PATH, {"type": "null"}]},
     "devicePluginDir": {"anyOf": [{**_PATH, "maxLength": 75}, {"type": "null"}]},
     "http": {"type": "string", "pattern": rf"^(0\.0\.0\.0|\[::\])?:{_PORT}$"},
+    "faultConfigMap": {"anyOf": [_CONFIG_MAP, {"type": "null"}]},
     "chip": _one_of(*CHIPS),
     "dockerRuntime": _FLAG,
     "scenario": _closed(
@@ -91,6 +96,7 @@ _STATED: Final[Mapping[str, Json]] = {
             "npus": {"type": "integer", "minimum": 0},
             "seed": {"type": "integer"},
             "steps": _list({"type": "object"}),
+            "expect": _list({"type": "object"}),
         }
     ),
 }
