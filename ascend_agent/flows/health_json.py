@@ -14,6 +14,7 @@ from ascend_agent.faults.meanings import (
     explain_reason,
     explain_switch,
 )
+from ascend_agent.model.allocation import Holder
 from ascend_agent.model.fault import FaultLevel, Plane
 from ascend_agent.model.fault_rules import FaultConfigState, FaultRules
 from ascend_agent.model.health import ActiveFault, NetworkView, NpuView
@@ -38,6 +39,11 @@ def describe_npu(npu: Npu) -> JsonObject:
         "numa": npu.numa,
         "link_group": npu.link_group,
     }
+
+
+def describe_holder(holder: Holder) -> str:
+    """Return *holder* as ``namespace/pod/container``."""
+    return f"{holder.namespace}/{holder.pod}/{holder.container}"
 
 
 def describe_health(view: NpuView, *, rules: FaultRules, dpus: DpuStates | None) -> JsonObject:

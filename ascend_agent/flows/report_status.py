@@ -12,11 +12,11 @@ from ascend_agent.flows.health_json import (
     JsonObject,
     describe_dpus,
     describe_health,
+    describe_holder,
     describe_npu,
     describe_rules_in_force,
     describe_switches,
 )
-from ascend_agent.flows.status_page import PageFacts, describe_holder, page
 from ascend_agent.model.allocation import Holder
 from ascend_agent.model.cluster import ApiPhase
 from ascend_agent.model.fault_rules import FaultRules
@@ -48,10 +48,12 @@ class StatusReport:
 
     def index(self) -> str:
         """Return the page for people, HTML: every NPU with its health, and what is not well."""
+        from ascend_agent.flows import status_page  # noqa: PLC0415 -- nobody may ever want it
+
         ready, why = self.readyz()
         view = self._bus.node.value
-        return page(
-            PageFacts(
+        return status_page.page(
+            status_page.PageFacts(
                 version=self._version,
                 ready=ready,
                 why=why,

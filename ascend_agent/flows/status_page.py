@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from html import escape
 
 from ascend_agent.faults.advice import Advice, advise
+from ascend_agent.flows.health_json import describe_holder
 from ascend_agent.model.allocation import Holder
 from ascend_agent.model.fault_rules import FaultConfigState, FaultRules
 from ascend_agent.model.health import NodeView, NpuView
@@ -62,11 +63,6 @@ def page(facts: PageFacts) -> str:
         rows="".join(_row(npu, held, facts.rules) for npu, held in npus),
         advice=_section(advise(view, facts.rules)) if view else "",
     )
-
-
-def describe_holder(holder: Holder) -> str:
-    """Return *holder* as ``namespace/pod/container``."""
-    return f"{holder.namespace}/{holder.pod}/{holder.container}"
 
 
 def _rules_line(rules: FaultRules, state: FaultConfigState | None) -> str:
