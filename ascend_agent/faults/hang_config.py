@@ -11,6 +11,7 @@ from typing import Final
 from ascend_agent.faults.hang import HangThresholds
 
 _SHOWN = 80
+_MOST_REMARKS = 20
 _FIELDS: Final = {
     "AICoreUtilization": "core_percent",
     "HbmMemoryDelta": "memory_percent",
@@ -68,7 +69,9 @@ def parse_hang_config(data: bytes) -> HangConfig | BadHangConfig:
             remarks.append(f"{key} {_shown(str(value))} is too small; the default counts")
         else:
             values[_FIELDS[key]] = value
-    return HangConfig(enabled=enabled, thresholds=HangThresholds(**values), remarks=tuple(remarks))
+    return HangConfig(
+        enabled=enabled, thresholds=HangThresholds(**values), remarks=tuple(remarks[:_MOST_REMARKS])
+    )
 
 
 def _shown(text: str) -> str:

@@ -21,7 +21,7 @@ from ascend_agent.runtime.wakeup import Wakeup
 
 log = logging.getLogger(__name__)
 
-_JUDGING_S = 60.0  # a file of the largest size takes a second
+_JUDGING_S = 60.0  # a file of the largest size takes a tenth of a second
 
 
 class FollowFaultConfig:

@@ -36,7 +36,8 @@ def replace_file(path: Path, content: bytes, *, mode: int) -> None:
 def remove_leftovers(path: Path) -> None:
     """Remove what a crash in the middle of a replacement of *path* left; raises OSError."""
     for stale in path.parent.glob(f"{_prefix(path)}*"):
-        stale.unlink()
+        if stale.is_symlink() or not stale.is_dir():  # a directory is none of ours
+            stale.unlink()
 
 
 def _prefix(path: Path) -> str:

@@ -19,7 +19,10 @@ from ascend_agent.model.fault_rules import FaultFiles
 from ascend_agent.runtime.regular import read_regular
 from ascend_agent.runtime.threads import Threads
 
-_LARGEST = 10 * 1024 * 1024
+_LARGEST = 1024 * 1024
+"""Bytes, as many as a ConfigMap holds: reading ten times that stops the agent for a second, with
+the memory that its pod may have.
+"""
 
 
 class FaultDirectory:

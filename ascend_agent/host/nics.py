@@ -172,12 +172,14 @@ class _Scan:
         net = f"{self._root}/class/net"
         devices = self._devices()
         nics, virtual = [], set()
-        for name in sorted(os.listdir(net)):  # noqa: PTH208 -- names, not paths
+        for entry in sorted(os.listdir(net)):  # noqa: PTH208 -- names, not paths
+            # The kernel takes nearly any bytes for a name; as netlink's, it is shown as text.
+            name = os.fsencode(entry).decode(errors="replace")
             # A node has hundreds of those, one a pod, and the whole way of a link takes long.
-            if _target(f"{net}/{name}").endswith(f"/virtual/net/{name}"):
+            if _target(f"{net}/{entry}").endswith(f"/virtual/net/{entry}"):
                 virtual.add(name)
                 continue
-            place = os.path.realpath(f"{net}/{name}")
+            place = os.path.realpath(f"{net}/{entry}")
             if place.startswith(devices):
                 nics.append(_nic(name, place, devices=devices))
         return tuple(nics), frozenset(virtual)

@@ -61,6 +61,15 @@ def test_what_has_no_effect_is_named() -> None:
     )
 
 
+def test_no_more_is_named_than_people_read() -> None:
+    """All of it goes into one line of the log."""
+    document = {"HangDetection": {"Enabled": True}} | {f"key{n}": n for n in range(10_000)}
+
+    config = _parse(document)
+    assert isinstance(config, HangConfig)
+    assert len(config.remarks) == 20
+
+
 @pytest.mark.parametrize(
     ("data", "why"),
     [

@@ -36,3 +36,13 @@ def test_leftovers_are_those_of_this_file_alone(tmp_path: Path) -> None:
     remove_leftovers(tmp_path / "x.json")
 
     assert sorted(path.name for path in tmp_path.iterdir()) == [".y.json.1.tmp", "x.json"]
+
+
+def test_what_can_not_be_a_leftover_stands_in_nobodys_way(tmp_path: Path) -> None:
+    """A directory of such a name kept the file of isolation from ever being written again."""
+    (tmp_path / ".x.json.1.tmp").mkdir()
+    (tmp_path / ".x.json.2.tmp").symlink_to(tmp_path)
+
+    remove_leftovers(tmp_path / "x.json")
+
+    assert [path.name for path in tmp_path.iterdir()] == [".x.json.1.tmp"]

@@ -105,6 +105,15 @@ async def test_interfaces_without_a_device_are_left_out(sysfs: Sysfs) -> None:
     assert states(await first(watcher(sysfs))) == {"enps0": "up"}
 
 
+async def test_a_name_that_is_no_text_is_shown_as_one(sysfs: Sysfs, namespace: Namespace) -> None:
+    """The kernel takes any bytes; this name could neither be asked for nor logged."""
+    sysfs.add_nic(os.fsdecode(b"enp\xff"))
+
+    [nic] = (await first(watcher(sysfs, connect=namespace.events))).nics
+    assert nic.name == "enp\ufffd"
+    assert nic.operstate == "up"
+
+
 async def test_what_leads_out_of_the_devices_is_not_read(sysfs: Sysfs, tmp_path: Path) -> None:
     """Topology 5.9.1."""
     path = sysfs.add_nic("enps0")
