@@ -224,3 +224,13 @@ def test_links_that_count_for_more_together_are_told_so() -> None:
     assert (together.subject, together.what) == ("switches together", "Separate")
     assert (together.isolates, together.since_ms) == (True, 15)
     assert not each.isolates
+
+
+def test_a_level_that_one_fault_has_is_not_told_again_for_all() -> None:
+    advice = of_switches(
+        switch_fault(1, SwitchLevel.NOT_HANDLE, "[0x08520003,na,L2,na]"),
+        switch_fault(2, SwitchLevel.SEPARATE, "[0x08520003,na,npu,na]"),
+        level=SwitchLevel.SEPARATE,
+    )
+
+    assert [each.subject for each in advice] == ["switch 4 port 2", "switch 4 port 1"]
