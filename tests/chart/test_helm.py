@@ -73,6 +73,8 @@ def test_helm_has_no_complaint_about_any_set(name: str, helm: Path) -> None:
         ({"settings": {"kubeletDir": "data"}}, "/settings/kubeletDir"),
         ({"settings": {"devicePluginDir": "/" + 75 * "d"}}, "/settings/devicePluginDir"),
         ({"settings": {"scenario": {"step": []}}}, "'step' not allowed"),
+        ({"settings": {"hangConfig": "/hang.json"}}, "/settings/hangConfig"),
+        ({"settings": {"dpuConfig": "/etc/dpu.json"}}, "/settings/dpuConfig"),
         ({"settings": {"faultConfigMap": "rules"}}, "/settings/faultConfigMap"),
         ({"settings": {"faultConfigMap": "kube-system/Rules"}}, "/settings/faultConfigMap"),
         ({"settings": None}, "missing property 'settings'"),
@@ -120,6 +122,29 @@ def test_a_scenario_that_we_ship_may_be_given(file: Path, helm: Path, tmp_path: 
     given.write_text(json.dumps({"settings": {"driver": "simulated", "scenario": scenario}}))
 
     assert "expect:" in run_helm(helm, "template", RELEASE, CHART, "--values", given)
+
+
+@pytest.mark.parametrize(
+    "places",
+    [
+        {"hangConfig": "/etc/ascend/hang.json", "dpuConfig": "/etc/ascend/dpu.json"},
+        {"faultConfigDir": "/etc/ascend", "hangConfig": "/etc/ascend/hang.json"},
+        {"faultConfigDir": "/etc/ascend", "dpuConfig": "/etc/ascend/dpu.json"},
+        {"faultConfigDir": "/a/b", "hangConfig": "/a/c/hang.json", "dpuConfig": "/a/d/dpu.json"},
+    ],
+    ids=" ".join,
+)
+def test_files_may_share_a_folder(places: dict[str, str], helm: Path, tmp_path: Path) -> None:
+    """Kubernetes refuses two mounts at one place."""
+    given = tmp_path / "values.yaml"
+    given.write_text(json.dumps({"settings": places}))
+
+    rendered = parsed(run_helm(helm, "template", RELEASE, CHART, "--values", given))
+
+    mounted = [mount["mountPath"] for mount in rendered.container["volumeMounts"]]
+    named = {path if "." not in path else str(Path(path).parent) for path in places.values()}
+    assert sorted(mounted) == sorted(set(mounted))
+    assert named <= set(mounted)
 
 
 def test_what_may_be_empty_may_be_null(helm: Path, tmp_path: Path) -> None:

@@ -35,6 +35,8 @@ _TEXT: Final[Json] = {"type": "string"}
 _FLAG: Final[Json] = {"type": "boolean"}
 _TEXTS: Final[Json] = {"type": "object", "additionalProperties": {"type": "string"}}
 _PATH: Final[Json] = {"type": "string", "pattern": "^(/[A-Za-z0-9._+@-]+)+$"}
+_FILE: Final[Json] = {"type": "string", "pattern": "^(/[A-Za-z0-9._+@-]+){3,}$"}
+"""A file whose folder may be mounted: neither the root nor what is as full as /etc."""
 _NAME: Final[Json] = {"type": "string", "pattern": "^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$"}
 _CONFIG_MAP: Final[Json] = {
     "type": "string",
@@ -87,6 +89,8 @@ _STATED: Final[Mapping[str, Json]] = {
     "kubeletDir": {"anyOf": [_PATH, {"type": "null"}]},
     "devicePluginDir": {"anyOf": [{**_PATH, "maxLength": 75}, {"type": "null"}]},
     "http": {"type": "string", "pattern": rf"^(0\.0\.0\.0|\[::\])?:{_PORT}$"},
+    "hangConfig": {"anyOf": [_FILE, {"type": "null"}]},
+    "dpuConfig": {"anyOf": [_FILE, {"type": "null"}]},
     "faultConfigMap": {"anyOf": [_CONFIG_MAP, {"type": "null"}]},
     "chip": _one_of(*CHIPS),
     "dockerRuntime": _FLAG,

@@ -16,16 +16,24 @@ mounts:
   - {name: run, host: "{{ .Values.settings.runDir }}"}
   # What must outlive a restart.
   - {name: state, host: "{{ .Values.settings.stateDir }}"}
+  # Folders, not files: a file that is replaced would stay the old one here. Each folder once: two
+  # mounts at one place are refused.
+  {{- $folders := list }}
   {{- with .Values.settings.faultConfigDir }}
+  {{- $folders = append $folders . }}
   - {name: fault-config, host: "{{ . }}", readOnly: true}
   {{- end }}
-  # Folders, not files: a file that is replaced would stay the old one here.
   {{- with .Values.settings.hangConfig }}
+  {{- if not (has (dir .) $folders) }}
+  {{- $folders = append $folders (dir .) }}
   - {name: hang-config, host: "{{ dir . }}", readOnly: true}
+  {{- end }}
   {{- end }}
   {{- if $hardware }}
   {{- with .Values.settings.dpuConfig }}
+  {{- if not (has (dir .) $folders) }}
   - {name: dpu-config, host: "{{ dir . }}", readOnly: true}
+  {{- end }}
   {{- end }}
   # The host's nodes as they are now, not as they were when the container started.
   - {name: dev, host: /dev, type: Directory}
