@@ -41,6 +41,8 @@ _POLL_EVERY_S = 5.0
 """Where nothing is told: as often as a card is asked whether it is still there."""
 _AFTER_TROUBLE_S = 10.0
 _AFTER_LACK_S = 10.0
+_ANEW_AFTER_S = 1.0
+"""Between two new beginnings: a library whose events make no sense must not keep us busy."""
 _SUBSCRIBE_AGAIN_S = 300.0
 _MOST_ENDED = 2
 _LEFT_ALONE_S = 600.0
@@ -71,6 +73,7 @@ class WatchSwitches:
         self._subscribed = False
         self._subscribe_at = 0.0
         self._read_at = 0.0
+        self._anew_at = float("-inf")
         self._trouble: str | None = None
         self._ended = 0
 
@@ -130,6 +133,7 @@ class WatchSwitches:
 
     async def _make_ready(self) -> None:
         if self._lost:
+            self._anew_at = self._now() if self._opened else self._anew_at
             self._lost = self._opened = self._subscribed = False
             self._subscribe_at = 0.0
         if not self._opened:
@@ -194,6 +198,8 @@ class WatchSwitches:
             sooner = self._lacks() and self._opened and not left_alone
             until = min(due, self._read_at + _AFTER_LACK_S) if sooner else due
             woken = await self._wakeup.wait(until)
+        if self._lost and (rest_s := self._anew_at + _ANEW_AFTER_S - self._now()) > 0:
+            await asyncio.sleep(rest_s)
 
     def _lacks(self) -> bool:
         """Return whether the node's view lacks faults that only a list can bring."""

@@ -246,6 +246,17 @@ async def test_in_a_new_worker_everything_begins_anew() -> None:
         assert scene.library.calls == ["open", "read", "subscribe", "read"]
 
 
+async def test_events_that_make_no_sense_keep_nobody_busy() -> None:
+    """Each of them is lost continuity, and a library may tell a thousand a second."""
+    async with watching() as scene:
+        scene.library.forget()
+        for _ in range(100):
+            await scene.library.tell(NEW_WORKER)
+            await asyncio.sleep(0.05)
+
+        assert 5 <= scene.library.calls.count("open") <= 6
+
+
 async def test_continuity_lost_while_a_list_is_read_is_not_forgotten() -> None:
     async with watching() as scene:
         scene.library.reading.clear()
