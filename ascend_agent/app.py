@@ -335,6 +335,7 @@ class Agent:
                     sinks=HealthSinks.claim(bus, "fold-health"),
                     ledger=self._ledger(),
                     clock=self._clock,
+                    rules_awaited=settings.fault_config_dir is not None,
                 ).run,
             ),
             TaskSpec(

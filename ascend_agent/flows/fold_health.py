@@ -32,6 +32,8 @@ _AT_ONCE = 16
 """Most events and readings of one NPU in one go, a millisecond's work: no other waits longer."""
 _MOST_WAITING = 4096
 """Beyond, what waits to be folded is dropped, and the driver is asked instead."""
+_RULES_WITHIN_S = 0.3
+"""As long as the first list waits for anything (design D3); reading files takes milliseconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,9 +57,23 @@ class HealthSinks:
 
 
 class FoldHealth:
-    """Owns the ledger of this node's health."""
+    """Owns the ledger of this node's health.
 
-    def __init__(self, *, bus: Bus, sinks: HealthSinks, ledger: Ledger, clock: Clock) -> None:
+    *rules_awaited*: an operator's fault rules are about to be told. By others nothing is judged
+    before, since what they isolate by mistake only people could release.
+    """
+
+    def __init__(
+        self,
+        *,
+        bus: Bus,
+        sinks: HealthSinks,
+        ledger: Ledger,
+        clock: Clock,
+        rules_awaited: bool = False,
+    ) -> None:
+        self._rules = bus.fault_config
+        self._rules_awaited = rules_awaited
         self._sinks = sinks
         self._ledger = ledger
         self._clock = clock
@@ -80,11 +96,15 @@ class FoldHealth:
         )
         self._waiting: list[FaultEvent | HealthReading] = []
         self._seen = [0] * len(self._levels)
+        self._anew: list[FoldInput] = []
+        self._began = False
         for level in self._levels:
             level.attach(self._wakeup)
 
     async def run(self) -> None:
         """Fold for ever."""
+        if self._rules_awaited:
+            await self._wait_for_rules()
         while True:
             folded = fold(self._ledger, self._inputs(), self._clock.now())
             self._publish(folded)
@@ -94,6 +114,13 @@ class FoldHealth:
                 # What is new reaches the streams in one turn of the loop, and leaves in the next.
                 await asyncio.sleep(0)
                 await asyncio.sleep(0)
+
+    async def _wait_for_rules(self) -> None:
+        clock = asyncio.get_running_loop().time
+        until = clock() + _RULES_WITHIN_S
+        while self._rules.value is None and clock() < until:
+            await self._wakeup.wait(until)
+        self._rules_awaited = False
 
     def _inputs(self) -> list[FoldInput]:
         """Return what came, in the order in which it must be taken in.

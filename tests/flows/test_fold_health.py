@@ -99,7 +99,7 @@ class _Scene:
         )
 
 
-def _scene(*, restore_awaited: bool = False) -> _Scene:
+def _scene(*, restore_awaited: bool = False, rules_awaited: bool = False) -> _Scene:
     bus = Bus([])
     bus.inventory.claim("test").put(inventory(2))
     rules = HealthRules(
@@ -110,6 +110,7 @@ def _scene(*, restore_awaited: bool = False) -> _Scene:
         sinks=HealthSinks.claim(bus, "fold-health"),
         ledger=empty(rules=rules),
         clock=Clock(),
+        rules_awaited=rules_awaited,
     )
     return _Scene(bus, flow)
 
@@ -128,6 +129,34 @@ async def test_the_first_list_waits_for_readings_but_not_long(looptime: LoopTime
         scene.read(1)
         await settle()
         assert scene.healthy() == [True, True]
+
+
+async def test_nothing_is_judged_before_the_operators_rules_are_known() -> None:
+    """D38: what other rules isolate in the first moment, only people could release."""
+    scene = _scene(rules_awaited=True)
+    lenient = Catalog(levels={CODE: FaultLevel.NOT_HANDLE}, spellings={})
+    async with running(scene.flow.run):
+        scene.event(Assertion.OCCURRED)
+        for phy in (0, 1):
+            scene.read(phy, after=0)
+        await settle()
+        assert scene.bus.node.value is None
+
+        rules = FaultRules(catalog=lenient)
+        scene.bus.fault_config.claim("test").put(FaultConfigState(rules=rules, version=1))
+        await settle()
+        assert scene.healthy() == [True, True]
+        assert [fault.level for fault in scene.view.npus[0].faults] == [FaultLevel.NOT_HANDLE]
+
+
+async def test_rules_that_do_not_come_are_not_waited_for_long(looptime: LoopTimeProxy) -> None:
+    """Design D3: nothing waits for longer than the first list may."""
+    scene = _scene(rules_awaited=True)
+    async with running(scene.flow.run):
+        for phy in (0, 1):
+            scene.read(phy)
+        await scene.bus.node.first()
+        assert looptime == 0.3
 
 
 async def test_an_event_shows_at_once_and_a_reading_confirms_the_recovery() -> None:
