@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from ascend_agent.faults.fold import FoldInput
-from ascend_agent.model.fault import RESET_FINISHED, FaultCode, Resync
+from ascend_agent.model.fault import FaultCode
 from ascend_agent.model.ids import PhyId
 from ascend_agent.model.notices import NoticeKind
 from tests.faults.steps import (
@@ -80,23 +80,6 @@ def test_the_last_record_decides_whatever_came_before() -> None:
 # --- what the driver is asked ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("told", "asked"),
-    [
-        (occur(RESTART, seq=1), []),
-        (once(RESTART, seq=1), []),
-        (once(RESET_FINISHED, seq=1), [0]),
-        (once(RESET_FINISHED, seq=1, npu=7), []),
-        (Resync(npu=PhyId(1), reason="lane"), [1]),
-        (Resync(npu=None, reason="worker"), [0, 1]),
-    ],
-)
-def test_what_makes_the_fold_ask(told: FoldInput, asked: list[int]) -> None:
-    after = folded(healthy(0, 1), told)
-
-    assert sorted(after.requeries) == asked
-
-
 def test_a_flood_beyond_what_is_kept_asks() -> None:
     """What is cut off is forgotten, so only the driver knows."""
     events = [occur(FaultCode(0x10000000 + number), seq=number + 1) for number in range(129)]
@@ -167,17 +150,3 @@ def test_faults_found_at_the_start_are_told_once() -> None:
 
     assert [it.kind for it in start.notices] == [NoticeKind.OCCURRED]
     assert folded(start.ledger, answer(RESTART, health=2)).notices == ()
-
-
-def test_an_event_without_a_code_is_ignored() -> None:
-    before = healthy(0)
-
-    assert folded(before, occur(FaultCode(0), seq=1)).ledger is before
-
-
-def test_a_quiet_tick_changes_nothing() -> None:
-    before = healthy(0)
-    after = folded(before, now=99_000)
-
-    assert after.ledger is before
-    assert (after.requeries, after.notices, after.wake_at) == (NOBODY, (), None)
