@@ -353,6 +353,7 @@ async def test_a_lost_driver_is_waited_for_without_a_word(caplog: pytest.LogCapt
         scene.library.trouble["open"] = DriverUnavailableError("no worker")
         for _ in range(5):
             await scene.library.tell(NEW_WORKER)
+            await asyncio.sleep(1)
         assert caplog.records == []
 
         scene.library.trouble.clear()
@@ -370,6 +371,7 @@ async def test_a_library_over_which_workers_end_is_left_alone(
         scene.library.forget()
         for _ in range(5):
             await scene.library.tell(NEW_WORKER)
+            await asyncio.sleep(1)
 
         assert scene.library.calls == ["open", "open"]
         assert [record.message for record in caplog.records] == ["switch faults not watched"]
