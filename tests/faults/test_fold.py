@@ -235,9 +235,9 @@ def test_of_several_deadlines_the_nearest_is_told_then_the_next() -> None:
 
 def test_a_call_that_comes_late_lets_every_deadline_take_effect() -> None:
     """A loop that was held up folds once, not once for each deadline it missed."""
-    story = [once(RESTART, seq=1, at=20_000), occur(MINOR, seq=2, at=20_000), UNAVAILABLE]
+    events = [once(RESTART, seq=1, at=20_000), occur(MINOR, seq=2, at=20_000)]
 
-    late = folded(fold(timed(), story), now=90_000)
+    late = folded(fold(timed(), [*events, UNAVAILABLE]), now=90_000)
 
     assert [it.kind for it in late.notices] == [NoticeKind.UPGRADED]
     assert [fault.code for fault in shown(late.ledger).faults] == [MINOR]

@@ -129,11 +129,20 @@ def test_a_recovery_after_the_code_was_found_gone_is_dated_by_itself() -> None:
 
 def test_a_notice_counts_for_two_seconds_and_is_told_each_time() -> None:
     first, second = once(RESTART, seq=1, at=30_000), once(RESTART, seq=2, at=31_000)
-    codes = after(first)
+    codes = after(replace(first, severity=Severity.MAJOR))
+    assert codes[RESTART] == CodeState(
+        stands=False,
+        since_ms=Millis(30_000),
+        last_ms=Millis(30_000),
+        severity=Severity.MAJOR,
+        sequence=1,
+        pulse_until_ms=32_000,
+    )
 
     assert news_of(codes, second) == [(ONE_OFF, RESTART, 31_000)]
     state = after(second, codes=codes)[RESTART]
     assert (state.stands, state.since_ms, state.pulse_until_ms) == (False, 30_000, 33_000)
+    assert (state.last_ms, state.sequence) == (31_000, 2)
     later = after(once(RESTART, seq=3, at=33_000), codes={RESTART: state})[RESTART]
     assert later.since_ms == 33_000
 
