@@ -147,8 +147,9 @@ def due(book: EventBook, now: Millis) -> Due:
     fresh = [series for series in untold if not series.told]
     if fresh:
         turn = book.paid_ms - (_BURST - 1) * _EVERY_MS
-        # Nothing else goes out before it: its turn comes first.
-        return _at(turn, min(fresh, key=_first), now)
+        # Nothing else goes out before it: its turn comes first. One that failed comes last, or an
+        # Event that the server can't stomach would hold up all others for ever.
+        return _at(turn, min(fresh, key=_tried), now)
     oldest = min(untold, key=_tried)
     turn = book.paid_ms - (_BURST - 1 - _KEPT_FOR_NEW) * _EVERY_MS
     return _at(max(turn, oldest.tried_ms + _BETWEEN_MS), oldest, now)
@@ -158,7 +159,6 @@ def _at(turn: int, series: Series, now: Millis) -> Due:
     return Due(series=series) if turn <= now else Due(wake_at=Millis(turn))
 
 
-_first: Final = attrgetter("first_ms")
 _tried: Final = attrgetter("tried_ms", "first_ms")
 
 

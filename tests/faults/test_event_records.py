@@ -205,6 +205,19 @@ def test_counts_take_turns() -> None:
     assert [each.key.npu for each in order] == [2, 1, 0]
 
 
+def test_one_on_which_the_server_fails_holds_up_no_other() -> None:
+    """A webhook that breaks on one Event answers 500 for ever; that server is not away."""
+    book = book_of(*(notice(phy, at=phy) for phy in range(3)))
+    tried = []
+    for second in range(3):
+        series = next_of(book, second)
+        assert series is not None
+        tried.append(series.key.npu)
+        book = records.sent(book, series, Millis(T0 + second))
+
+    assert tried == [0, 1, 2]
+
+
 def test_an_event_the_server_forgot_is_told_as_new_with_its_whole_count() -> None:
     book = book_of(notice(at=1), book=told(book_of(notice())))
     (series,) = book.series.values()
