@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 
 from ascend_agent.faults.standing import PULSE_MS
 from benchmarks.report import Budget, percentile, publish
-from benchmarks.scene import FAULT, Scene, cpu_s, scene
+from benchmarks.scene import FAULT, Scene, cpu_s, scene, waited_s
 from tests.fake_dcmi.control import Injected
 from tests.peer.client import Facts
 
@@ -98,8 +98,10 @@ async def run(*, npus: int, shares: int, times: int, storm: str = "none") -> dic
         async with _storming(there, calm, storm=storm):
             began_s = asyncio.get_running_loop().time()
             used_s = cpu_s(there.agent.pid), cpu_s(there.worker)
+            stood_s = waited_s(there.agent.pid)
             faults, recoveries = await measure(there, npus=calm, shares=shares, times=times)
             agent_s, worker_s = cpu_s(there.agent.pid) - used_s[0], cpu_s(there.worker) - used_s[1]
+            stood_s = waited_s(there.agent.pid) - stood_s
             took_s = asyncio.get_running_loop().time() - began_s
     return {
         "p50_ms": round(percentile(faults, 0.5), 2),
@@ -111,6 +113,7 @@ async def run(*, npus: int, shares: int, times: int, storm: str = "none") -> dic
         "recovery_max_ms": round(max(recoveries), 2),
         "agent_cpu_percent": round(100 * agent_s / took_s, 1),
         "worker_cpu_percent": round(100 * worker_s / took_s, 1),
+        "agent_waited_percent": round(100 * stood_s / took_s, 1),
         "n": len(faults),
         "storm": storm,
     }

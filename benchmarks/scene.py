@@ -128,3 +128,12 @@ def cpu_s(pid: int) -> float:
     """Return the processor time a process has used, in seconds."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def waited_s(pid: int) -> float:
+    """Return how long the threads a process has now stood ready without a processor, in seconds.
+
+    Where that is much, other work on the machine is part of every latency that was measured.
+    """
+    tasks = Path(f"/proc/{pid}/task").glob("*/schedstat")
+    return sum(int(task.read_text().split()[1]) for task in tasks) / 1e9

@@ -61,7 +61,7 @@ class Condition:
 
     def remembering(self, history: History, *, wake_at_ms: Millis | None) -> "Condition":
         """Return the NPU with *history* and the next moment at which something changes."""
-        return Condition(  # ``replace`` takes twice as long, and this is done for every event
+        return Condition(  # ``replace`` takes longer, and this is done for every event
             npu=self.npu,
             ports=self.ports,
             coupled=self.coupled,

@@ -177,7 +177,7 @@ class _Folding:
         wake_at = self._wake_at(view)
         facts_same = npus.facts is ledger.facts
         if npus.changed or npus.learned or view is not ledger.view or not facts_same:
-            ledger = Ledger(  # ``replace`` takes twice as long, and this is done for every event
+            ledger = Ledger(  # ``replace`` takes longer, and this is done for every event
                 facts=npus.facts,
                 conditions=npus.conditions if npus.changed else ledger.conditions,
                 shown=npus.shown if npus.touched else ledger.shown,
