@@ -29,17 +29,15 @@ PULSE_MS: Final = 2_000
 class CodeState:
     """One code of one NPU.
 
-    ``since_ms`` is when it was first told of, ``last_ms`` when last. ``severity`` is that of the
-    newest occurrence, None where neither event nor reading told one. ``sequence`` is the number of
-    the newest event about the code, 0 where only readings told of it. ``recovered_ms`` is when a
-    recovery was told that no reading has confirmed or refuted yet, ``recovered_ns`` its
-    CLOCK_MONOTONIC. A code that does not stand is remembered until a reading asked after its event:
-    an older one may still list it.
+    ``since_ms`` is when it was first told of. ``severity`` is that of the newest occurrence, None
+    where neither event nor reading told one. ``sequence`` is the number of the newest event about
+    the code, 0 where only readings told of it. ``recovered_ms`` is when a recovery was told that no
+    reading has confirmed or refuted yet, ``recovered_ns`` its CLOCK_MONOTONIC. A code that does not
+    stand is remembered until a reading asked after its event: an older one may still list it.
     """
 
     stands: bool
     since_ms: Millis
-    last_ms: Millis
     severity: Severity | None
     sequence: int
     pulse_until_ms: int = 0
@@ -86,7 +84,6 @@ def _occurred(old: CodeState | None, event: FaultEvent) -> tuple[CodeState, News
     new = CodeState(
         stands=True,
         since_ms=old.since_ms if old is not None and repeated else at,
-        last_ms=at,
         severity=event.severity,
         sequence=event.sequence,
         pulse_until_ms=at + PULSE_MS,
@@ -108,7 +105,6 @@ def _once(old: CodeState | None, event: FaultEvent) -> tuple[CodeState, News]:
         return (
             replace(
                 old,
-                last_ms=at,
                 severity=severity,
                 sequence=event.sequence,
                 pulse_until_ms=at + PULSE_MS,
@@ -118,7 +114,6 @@ def _once(old: CodeState | None, event: FaultEvent) -> tuple[CodeState, News]:
     new = CodeState(
         stands=False,
         since_ms=at,
-        last_ms=at,
         severity=event.severity,
         sequence=event.sequence,
         pulse_until_ms=at + PULSE_MS,
@@ -133,7 +128,6 @@ def _recovered(old: CodeState | None, event: FaultEvent) -> CodeState:
         return CodeState(
             stands=False,
             since_ms=at,
-            last_ms=at,
             severity=None,
             sequence=event.sequence,
             recovered_ms=at,
@@ -164,7 +158,7 @@ def compare(
                 after[code] = replace(state, stands=False, recovered_ms=None)
     at = reading.answered_at_ms
     for code in sorted(listed - codes.keys()):
-        after[code] = CodeState(stands=True, since_ms=at, last_ms=at, severity=None, sequence=0)
+        after[code] = CodeState(stands=True, since_ms=at, severity=None, sequence=0)
         news.append(CodeNews(kind=NoticeKind.OCCURRED, code=code, at_ms=at))
     return (codes if after == codes else after), tuple(news)
 
@@ -178,7 +172,7 @@ def _listed(
     at = reading.answered_at_ms
     news.append(CodeNews(kind=NoticeKind.OCCURRED, code=code, at_ms=at))
     since = state.since_ms if state.pulse_until_ms > at else at
-    return replace(state, stands=True, since_ms=since, last_ms=at, recovered_ms=None)
+    return replace(state, stands=True, since_ms=since, recovered_ms=None)
 
 
 def without_ended_pulses(codes: Codes, now: Millis) -> Codes:
