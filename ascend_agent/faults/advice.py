@@ -76,9 +76,9 @@ class _Finding:
 
 def advise(view: NodeView, rules: FaultRules) -> Sequence[Advice]:
     """Return what is wrong on the node, the worst first; nothing for a node that is well."""
-    alike: dict[tuple[str, str, str, _Rank, str], list[_Finding]] = {}
+    alike: dict[tuple[str, str, str, _Rank], list[_Finding]] = {}
     for finding in (*_of_npus(view, rules), *_of_switches(view, rules)):
-        key = (finding.group, finding.what, finding.meaning.title, finding.rank, finding.ends)
+        key = (finding.group, finding.what, finding.meaning.title, finding.rank)
         alike.setdefault(key, []).append(finding)
     ordered = sorted(alike.values(), key=lambda found: found[0].rank, reverse=True)
     return [_told(found) for found in ordered]

@@ -177,6 +177,16 @@ def test_dpu_nics_that_are_down_are_named() -> None:
     assert (all_of.what, all_of.meaning.title) == ("DPU NIC enps0, enps2 down", "DPU NICs down")
 
 
+def test_an_npu_without_any_dpu_nic_left_comes_before_one_that_is_merely_degraded() -> None:
+    node = with_dpus(enps0="down", enps2="down")
+    degraded = fault(level=FaultLevel.SUB_HEALTH, isolates=False)
+    npus = (node.npus[0], replace(node.npus[1], faults=(degraded,), dpu=None))
+
+    advice = advise(replace(node, npus=npus), BUILT_IN)
+
+    assert [each.subject for each in advice] == ["NPU 0", "NPU 1"]
+
+
 def switch_fault(port: int, level: SwitchLevel, text: str) -> ActiveSwitchFault:
     return ActiveSwitchFault(
         fault=SwitchFault(

@@ -83,7 +83,7 @@ def bad_node() -> NodeView:
         upgrades=(UPGRADE,),
         network=NetworkView(level=FaultLevel.PRE_SEPARATE_NPU, healthy=False),
         in_use=True,
-        kept=frozenset({2, 0}),
+        kept=frozenset({40, 3}),
         reset=ResetPhase.VERIFYING,
     )
     return replace(node, npus=(worst, node.npus[1]), switches=SWITCHES)

@@ -12,7 +12,7 @@ from ascend_agent.model.allocation import Allocations
 from ascend_agent.model.cluster import ApiPhase, ApiState, ClusterSeen
 from ascend_agent.model.fault import FaultCode, FaultLevel
 from ascend_agent.model.fault_rules import FaultConfigState
-from ascend_agent.model.ids import Millis, ResourceName
+from ascend_agent.model.ids import Millis, PhyId, ResourceName
 from ascend_agent.model.kubelet import (
     AllocateServed,
     InstancePhase,
@@ -22,7 +22,7 @@ from ascend_agent.model.kubelet import (
     ServingState,
 )
 from ascend_agent.model.notices import HealthNotice, NoticeKind
-from ascend_agent.model.npu import DriverPhase, DriverState
+from ascend_agent.model.npu import DriverPhase, DriverState, NpuUsage
 from ascend_agent.model.pods import Pods
 from ascend_agent.model.seen import Seen
 from ascend_agent.model.surroundings import LinkStates
@@ -40,6 +40,11 @@ NOTICE = HealthNotice(
     code=FaultCode(1),
     level=FaultLevel.SEPARATE_NPU,
     at_ms=Millis(0),
+)
+
+
+USAGE = NpuUsage(
+    memory_mib=1, memory_used_mib=1, ai_core_percent=1, vector_percent=1, npu_percent=1
 )
 
 
@@ -122,7 +127,7 @@ def test_all_that_is_true_is_seen() -> None:
         instance=InstanceState(phase=InstancePhase.HOLDING),
         allocations=Allocations(known=True, holders={}),
         tasks=(TaskState(name="x", running=True, restarts=0),),
-        usage={},
+        usage={PhyId(0): USAGE},
         links=LinkStates(),
         serving={RESOURCE: serving},
         cluster=ClusterSeen(state=state, node=node_object(), pods=Pods(pods=(), live=True)),

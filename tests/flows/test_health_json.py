@@ -8,6 +8,7 @@ from typing import Any
 
 from ascend_agent.bus import Bus
 from ascend_agent.faults.catalog import BUILT_IN
+from ascend_agent.faults.dpus import NO_DPUS
 from ascend_agent.flows.health_json import describe_dpus, describe_health, describe_switches
 from ascend_agent.flows.report_status import StatusReport
 from ascend_agent.model.catalog import Catalog
@@ -96,7 +97,7 @@ def test_all_else_about_an_npu_is_told() -> None:
     described = npu()
 
     assert (described["level"], described["in_use"]) == ("ManuallySeparateNPU", True)
-    assert (described["kept"], described["reset"]) == ([0, 2], "verifying")
+    assert (described["kept"], described["reset"]) == ([3, 40], "verifying")
     network, dpu = described["network"], described["dpu"]
     assert (network["healthy"], network["level"]) == (False, "PreSeparateNPU")
     assert network["title"] == "network unfit"
@@ -135,6 +136,7 @@ def test_switches_are_told_port_by_port() -> None:
         "peer": 1,
     }
     assert fault["title"] == "link down of a switch port towards an NPU"
+    assert fault["meaning"] == "The node counts as unhealthy as long as the fault stands."
 
 
 def test_dpu_nics_are_told_with_the_npus_that_use_them() -> None:
@@ -147,6 +149,7 @@ def test_dpu_nics_are_told_with_the_npus_that_use_them() -> None:
 def test_what_a_node_does_not_have_is_null() -> None:
     assert describe_switches(None, BUILT_IN) is None
     assert describe_dpus(None) is None
+    assert describe_dpus(NO_DPUS) is None, "no longer looked at"
 
 
 def full_bus() -> Bus:

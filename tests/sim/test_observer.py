@@ -181,6 +181,7 @@ async def test_rules_are_told_and_spell_the_codes_of_what_follows() -> None:
     async with theatre() as one:
         one.bus.fault_config.claim("test").put(FaultConfigState(rules=spelled, version=1))
         await settle()
+        assert one.events == ["rules"]
         await one.view(node(view(0)), node(faulty(0)))
 
     assert one.events == ["rules", "fault"]

@@ -167,6 +167,33 @@ def test_codes_are_spelled_as_the_rules_in_force_spell_them() -> None:
     assert watched.text().count("080E01801 RestartBusiness") == 2
 
 
+def test_advice_takes_its_lines_from_the_oldest_events() -> None:
+    watched = Watched()
+    watched.put(faulty(0), *(view(phy) for phy in range(1, 8)))
+    for number in range(12):
+        watched.view.tell(Entry(at_ns=0, event=f"event_{number}"))
+
+    text = watched.text(height=24, width=80)
+
+    assert len(text.splitlines()) <= 23
+    assert "To do: Restart the job." in text
+    assert "event 11" in text
+
+
+async def test_other_rules_are_drawn_though_nothing_else_changes() -> None:
+    """They may spell a code otherwise, and lead to other advice."""
+    watched = Watched()
+    async with running(watched.view.run):
+        drawn = len(watched.stream.getvalue())
+        config = FaultConfigState(
+            rules=FaultRules(catalog=Catalog(levels={}, spellings={})), version=1
+        )
+        watched.bus.fault_config.claim("test").put(config)
+        await asyncio.sleep(1)
+
+        assert len(watched.stream.getvalue()) > drawn
+
+
 def test_a_node_that_is_well_leaves_its_lines_to_events() -> None:
     watched = Watched()
     watched.put(view(0))

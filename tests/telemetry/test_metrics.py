@@ -170,13 +170,14 @@ def test_what_happened_to_npus_is_counted_by_kind() -> None:
     metrics = Metrics()
     metrics.record_notices([notice(NoticeKind.OCCURRED), notice(NoticeKind.UPGRADED)], missed=0)
     metrics.record_notices([notice(NoticeKind.OCCURRED)], missed=4097)
+    metrics.record_notices([], missed=3)
 
     found = page(metrics)
 
     assert found['npu_notices_total{kind="occurred"}'] == 2
     assert found['npu_notices_total{kind="upgraded"}'] == 1
     assert found['npu_notices_total{kind="released"}'] == 0
-    assert found["npu_notices_missed_total"] == 4097
+    assert found["npu_notices_missed_total"] == 4100
 
 
 def notice(kind: NoticeKind) -> HealthNotice:
