@@ -105,6 +105,9 @@ class FoldHealth:
         """Fold for ever."""
         if self._rules_awaited:
             await self._wait_for_rules()
+        if self._began:
+            self._begin_anew()
+        self._began = True
         while True:
             folded = fold(self._ledger, self._inputs(), self._clock.now())
             self._publish(folded)
@@ -121,6 +124,14 @@ class FoldHealth:
         while self._rules.value is None and clock() < until:
             await self._wakeup.wait(until)
         self._rules_awaited = False
+
+    def _begin_anew(self) -> None:
+        """Have all that is true taken in again: what was taken when the flow failed is lost."""
+        self._seen = [0] * len(self._levels)
+        self._waiting = []
+        self._anew = [Resync(npu=None, reason="health is folded anew")]
+        if self._ledger.switches is not None:
+            self._anew.append(SwitchesMissed())
 
     def _inputs(self) -> list[FoldInput]:
         """Return what came, in the order in which it must be taken in.
@@ -158,7 +169,8 @@ class FoldHealth:
             log.warning("switch events missed", extra={"missed": lost.missed})
             inputs.append(SwitchesMissed())
         inputs += self._operator.drain()
-        return inputs
+        anew, self._anew = self._anew, []
+        return inputs + anew
 
     def _share(self, arrived: list[FaultEvent | HealthReading]) -> list[FoldInput]:
         """Return what of all that waits is folded now, in the order of its arrival.

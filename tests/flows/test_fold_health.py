@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from dataclasses import dataclass
+from typing import cast
 
 import pytest
 from looptime import LoopTimeProxy
@@ -447,6 +448,35 @@ async def test_the_fold_goes_on_where_it_was_after_a_restart_of_the_flow() -> No
         await settle()
 
     assert scene.healthy() == [False, True]
+
+
+async def test_what_was_taken_in_when_the_flow_failed_is_not_lost() -> None:
+    """No NPU, no rules and no fault may be missing until they happen to change."""
+    scene = _scene()
+    requeries = scene.bus.requeries.subscribe()
+    async with running(scene.flow.run):
+        await _well(scene)
+        scene.bus.switches.claim("test").publish(
+            SwitchListed(faults=(), asked_after=0, answered_at_ms=Millis(0))
+        )
+        await settle()
+    requeries.drain()
+    dpus = DpuStates(bus_type="ub", dpus=(), by_npu={}, health={}, since_ms={})
+    scene.bus.dpus.claim("test").put(dpus)
+    scene.event(Assertion.OCCURRED)
+    scene.faults.publish(cast("FaultEvent", "nonsense"))
+    with pytest.raises(ExceptionGroup):
+        async with running(scene.flow.run):
+            await settle()
+    assert scene.view.dpus is None
+
+    async with running(scene.flow.run):
+        await settle()
+
+    assert scene.view.dpus == dpus
+    assert requeries.drain() == [Requery(npus=frozenset({PhyId(0), PhyId(1)}))]
+    assert scene.view.switches is not None
+    assert not scene.view.switches.complete
 
 
 async def test_every_event_can_be_seen_in_a_log_for_developers(
