@@ -24,7 +24,7 @@ _SENTENCES = {
     "pulse": "NPU {npu}: {fault}, once, {level}; {title}",
     "recovered": "NPU {npu}: {fault} is over, in service: {healthy}",
     "registered": "registered {resource}",
-    "released": "NPU {npu}: {fault} {kind} is over, in service: {healthy}",
+    "released": "NPU {npu}: {fault} no longer raises its level ({kind}), in service: {healthy}",
     "returned": "NPU {npu} is back in service, no longer {reasons}",
     "rules": "fault rules: {source}; refused: {refused}",
     "switch_fault": "switch {chip} port {ports}: fault {fault}, {level}; {title}. {action}",

@@ -80,7 +80,9 @@ def test_a_level_that_a_rule_raised_is_told_with_how_it_ends() -> None:
         "people release the NPU. Before releasing it"
     )
     assert lifted.event == "released"
-    assert lifted.sentence() == "NPU 3: 80E01801 FaultFrequency is over, in service: yes"
+    assert lifted.sentence() == (
+        "NPU 3: 80E01801 no longer raises its level (FaultFrequency), in service: yes"
+    )
 
 
 def test_an_isolation_without_a_code_reads_well_too() -> None:
