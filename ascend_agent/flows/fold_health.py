@@ -13,7 +13,8 @@ from typing import Any
 
 from ascend_agent.bus import Bus
 from ascend_agent.errors import LaggedError
-from ascend_agent.faults.fold import Folded, FoldInput, SwitchesMissed, fold
+from ascend_agent.faults.fold import Folded, fold
+from ascend_agent.faults.inputs import FoldInput, SwitchesMissed
 from ascend_agent.faults.ledger import Ledger
 from ascend_agent.model.fault import Assertion, FaultEvent, Resync
 from ascend_agent.model.fault_rules import FaultConfigState

@@ -4,8 +4,9 @@ from collections.abc import Collection, Sequence
 
 from ascend_agent import chips
 from ascend_agent.faults.catalog import CATALOG
-from ascend_agent.faults.fold import Folded, FoldInput
+from ascend_agent.faults.fold import Folded
 from ascend_agent.faults.fold import fold as fold_all
+from ascend_agent.faults.inputs import FoldInput
 from ascend_agent.faults.ledger import HealthRules, Ledger
 from ascend_agent.model.allocation import Allocations, Holder
 from ascend_agent.model.fault import Assertion, FaultCode, FaultEvent, Origin, Severity

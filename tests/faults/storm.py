@@ -11,7 +11,8 @@ from random import Random
 
 from ascend_agent import chips
 from ascend_agent.faults.catalog import BUILT_IN
-from ascend_agent.faults.fold import FoldInput, fold
+from ascend_agent.faults.fold import fold
+from ascend_agent.faults.inputs import FoldInput
 from ascend_agent.faults.ledger import HealthRules, Ledger
 from ascend_agent.model.fault import Assertion, FaultCode, FaultEvent, Origin, Severity
 from ascend_agent.model.health import HealthAnswer, HealthReading

@@ -19,7 +19,7 @@ from ascend_agent.faults.association import (
     let_go,
 )
 from ascend_agent.faults.catalog import CATALOG
-from ascend_agent.faults.fold import FoldInput
+from ascend_agent.faults.inputs import FoldInput
 from ascend_agent.faults.ledger import Ledger
 from ascend_agent.model.fault import FaultCode, FaultEvent, FaultLevel
 from ascend_agent.model.fault_rules import DurationRule, FaultRules

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from ascend_agent.faults.fold import Folded, FoldInput
+from ascend_agent.faults.fold import Folded
+from ascend_agent.faults.inputs import FoldInput
 from ascend_agent.faults.ledger import HealthRules, Ledger
 from ascend_agent.model.allocation import Allocations
 from ascend_agent.model.fault import RESET_FINISHED, Assertion, FaultCode, FaultLevel, Resync

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from ascend_agent.faults.fold import FoldInput
+from ascend_agent.faults.inputs import FoldInput
 from ascend_agent.model.fault import FaultCode
 from ascend_agent.model.ids import PhyId
 from ascend_agent.model.notices import NoticeKind

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ascend_agent.faults.catalog import BUILT_IN
-from ascend_agent.faults.fold import Folded, FoldInput, fold
+from ascend_agent.faults.fold import Folded, fold
+from ascend_agent.faults.inputs import FoldInput
 from ascend_agent.faults.ledger import HealthRules, Ledger
 from ascend_agent.model.allocation import Allocations
 from ascend_agent.model.fault import FaultCode, FaultLevel, FaultSource, Resync, Severity
@@ -62,6 +63,9 @@ RULES = FaultRules(
         MINOR: FrequencyRule(
             times=3, window_ms=60_000, release_ms=90_000, level=FaultLevel.MANUALLY_SEPARATE_NPU
         ),
+        UB_DOWN: FrequencyRule(
+            times=9, window_ms=60_000, release_ms=60_000, level=FaultLevel.SUB_HEALTH
+        ),
     },
     duration={
         MINOR: DurationRule(
@@ -101,6 +105,7 @@ def around(what: str, npu: int) -> list[FoldInput]:
         "free": [Allocations(known=True, holders={})],
         "hang": [Hangs(since_ms={phy: Millis(1)})],
         "ports": [LinkStates(npus={phy: LinkState(ub_down=1, bonding_down=2, link_down=True)})],
+        "no ports": [LinkStates()],
         "reset": [ResetPhases(npus={phy: ResetPhase.RESETTING})],
         "rules": [RULES],
         "other rules": [OTHER_RULES],
@@ -123,7 +128,8 @@ stories = st.lists(
         st.sampled_from(CODES),
         st.sampled_from((0, 1, 700, 2_000, 5_001, 30_000)),
     ),
-    max_size=50,
+    min_size=10,  # or most have five steps
+    max_size=40,
 )
 
 
@@ -218,6 +224,7 @@ def test_once_quiet_and_read_the_drivers_codes_are_its_list(story: list[Step]) -
 
     play.calm()
     play.wait(play.now + 10_000)
+    play.fold(play.read_all())
 
     view = play.ledger.view
     assert view is not None
@@ -227,9 +234,40 @@ def test_once_quiet_and_read_the_drivers_codes_are_its_list(story: list[Step]) -
             for code in play.codes[each.npu.phy]
             if code != UB_DOWN or each.npu.generation == "950"
         }
+        if RESTART in listed and CORE_BUS not in {it.code for it in each.faults}:
+            listed.discard(CORE_BUS)  # the memory fault explains it (D14)
         told = {it.code for it in each.faults if it.source is FaultSource.DRIVER}
         assert told == listed
         assert all(it.lasting for it in each.faults)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from((*EVENTS, "ports", "no ports", "leave", "join")),
+            st.just(2),
+            st.sampled_from((UB_DOWN, RESTART)),
+            st.sampled_from((0, 700, 5_001)),
+        ),
+        min_size=10,
+        max_size=40,
+    )
+)
+def test_what_the_rules_take_for_standing_stands(story: list[Step]) -> None:
+    """D12, D15: whoever tells of it, and whoever takes over from whom."""
+    play = Play()
+    for step in play.tell(story):
+        rules = step.ledger.facts.fault_rules
+        for each in step.ledger.conditions.values():
+            known = {
+                code
+                for code, record in each.history.kept.codes.items()
+                if record.stands_since_ms is not None
+            }
+            stands = each.standing().keys()
+            ruled = {code for code in stands if code in rules.frequency or code in rules.duration}
+            assert not each.history.confirmed or ruled <= known <= stands
 
 
 @settings(deadline=None, max_examples=60)
@@ -253,7 +291,7 @@ def test_nothing_stays_out_of_service_once_its_cause_is_gone(story: list[Step]) 
     assert all(not kept.upgrades for kept in play.ledger.isolation.npus.values())
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(stories)
 def test_the_view_is_what_judging_everything_anew_gives(story: list[Step]) -> None:
     """D6, D28: changes are folded in one by one, and looking changes nothing."""

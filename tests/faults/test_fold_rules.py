@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from ascend_agent.faults.catalog import BUILT_IN
-from ascend_agent.faults.fold import FoldInput
+from ascend_agent.faults.inputs import FoldInput
 from ascend_agent.faults.ledger import HealthRules, Ledger
 from ascend_agent.model.catalog import Catalog
 from ascend_agent.model.fault import FaultCode, FaultLevel

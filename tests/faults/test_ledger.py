@@ -1,6 +1,6 @@
 import pytest
 
-from ascend_agent.faults.fold import FoldInput
+from ascend_agent.faults.inputs import FoldInput
 from ascend_agent.faults.ledger import HealthRules
 from ascend_agent.model.fault import (
     FaultCode,

@@ -6,7 +6,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ascend_agent.faults.fold import FoldInput
+from ascend_agent.faults.inputs import FoldInput
 from ascend_agent.faults.ledger import Ledger
 from ascend_agent.model.fault import CARD_DROP, FaultCode
 from ascend_agent.model.health import HealthState

@@ -6,7 +6,7 @@ told. All of it through the fold, whose NPUs the draft holds.
 
 import pytest
 
-from ascend_agent.faults.fold import FoldInput
+from ascend_agent.faults.inputs import FoldInput
 from ascend_agent.faults.ledger import HealthRules, Ledger
 from ascend_agent.model.allocation import Allocations
 from ascend_agent.model.fault import FaultCode, FaultLevel, Plane, Severity

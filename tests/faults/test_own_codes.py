@@ -5,7 +5,7 @@ A code that the driver tells of and that we find ourselves is one fault.
 
 import pytest
 
-from ascend_agent.faults.fold import FoldInput
+from ascend_agent.faults.inputs import FoldInput
 from ascend_agent.faults.ledger import Ledger
 from ascend_agent.model.fault import CARD_DROP, FaultCode, FaultLevel, FaultSource
 from ascend_agent.model.fault_rules import DurationRule, FaultRules, FrequencyRule

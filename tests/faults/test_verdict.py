@@ -2,7 +2,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from ascend_agent.faults.fold import FoldInput
+from ascend_agent.faults.inputs import FoldInput
 from ascend_agent.model.fault import (
     CARD_DROP,
     FaultCode,

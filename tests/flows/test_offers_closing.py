@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from ascend_agent.dialects import plain
 from ascend_agent.faults.catalog import BUILT_IN
-from ascend_agent.faults.fold import FoldInput, fold
+from ascend_agent.faults.fold import fold
+from ascend_agent.faults.inputs import FoldInput
 from ascend_agent.faults.ledger import HealthRules, Ledger
 from ascend_agent.flows.offers import ResourceOffers
 from ascend_agent.interfaces import SlicingMode

@@ -12,7 +12,8 @@ from typing import TypeVar
 
 from ascend_agent import chips
 from ascend_agent.faults.catalog import CATALOG
-from ascend_agent.faults.fold import FoldInput, fold
+from ascend_agent.faults.fold import fold
+from ascend_agent.faults.inputs import FoldInput
 from ascend_agent.faults.ledger import HealthRules, Ledger
 from ascend_agent.faults.persisted import Saved, format_document, parse_document
 from ascend_agent.model.fault import (

@@ -23,8 +23,8 @@ from ascend_agent.model.surroundings import (
     SwitchEvent,
     SwitchFault,
 )
-from tests.timelines.bench import Node, Story, to_ms
 from tests.model.samples import Place, make_npu
+from tests.timelines.bench import Node, Story, to_ms
 
 PARITY = 0x80E18005  # RestartNPU; three in a day separate the NPU until people release it
 HBM = 0x80E01801  # RestartBusiness

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from ascend_agent.faults.fold import SwitchesMissed
+from ascend_agent.faults.inputs import SwitchesMissed
 from ascend_agent.faults.ledger import Ledger
 from ascend_agent.model.fault import (
     Assertion,
