@@ -5,6 +5,7 @@ left to ``flows/detect_hangs``.
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -72,6 +73,11 @@ def parse_hang_config(data: bytes) -> HangConfig | BadHangConfig:
     return HangConfig(
         enabled=enabled, thresholds=HangThresholds(**values), remarks=tuple(remarks[:_MOST_REMARKS])
     )
+
+
+def spelled(thresholds: HangThresholds) -> Mapping[str, int]:
+    """Return *thresholds* by the file's own names, for people."""
+    return {key: getattr(thresholds, name) for key, name in _FIELDS.items()}
 
 
 def _shown(text: str) -> str:

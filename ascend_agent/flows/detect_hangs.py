@@ -18,7 +18,7 @@ from ascend_agent.errors import (
     NpuUnresponsiveError,
 )
 from ascend_agent.faults.hang import HangSample, HangWatch, ProcessKey, advance, could_hang
-from ascend_agent.faults.hang_config import BadHangConfig, HangConfig, parse_hang_config
+from ascend_agent.faults.hang_config import BadHangConfig, HangConfig, parse_hang_config, spelled
 from ascend_agent.flows.npu_tasks import NpuTasks
 from ascend_agent.flows.troubles import Troubles
 from ascend_agent.interfaces import ProcessClock, SmallFile, TrafficReader, UsageReader
@@ -203,7 +203,7 @@ class DetectHangs:
         if config == self._config:
             return
         self._config = config
-        facts = {"enabled": config.enabled, "thresholds": str(config.thresholds)}
+        facts = {"enabled": config.enabled, **spelled(config.thresholds)}
         log.info("hang configuration changed", extra=facts)
         if not config.enabled:
             self._watches.clear()

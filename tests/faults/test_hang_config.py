@@ -5,7 +5,7 @@ import json
 import pytest
 
 from ascend_agent.faults.hang import HangThresholds
-from ascend_agent.faults.hang_config import BadHangConfig, HangConfig, parse_hang_config
+from ascend_agent.faults.hang_config import BadHangConfig, HangConfig, parse_hang_config, spelled
 
 
 def _parse(document: object) -> HangConfig | BadHangConfig:
@@ -95,3 +95,18 @@ def test_no_more_is_named_than_people_read() -> None:
 def test_a_file_that_means_nothing_is_refused_whole(data: bytes, why: str) -> None:
     """Half of it in force would be what nobody wrote."""
     assert parse_hang_config(data) == BadHangConfig(why=why)
+
+
+def test_thresholds_are_told_by_the_names_of_the_file() -> None:
+    given = {
+        "AICoreUtilization": 1,
+        "HbmMemoryDelta": 2,
+        "TrafficDelta": 3,
+        "CPUTimeDelta": 4,
+        "DetectDuration": 6,
+    }
+    data = json.dumps({"HangDetection": {"Enabled": True, "Threshold": given}}).encode()
+    config = parse_hang_config(data)
+    assert isinstance(config, HangConfig)
+
+    assert spelled(config.thresholds) == given

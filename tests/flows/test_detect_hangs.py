@@ -330,6 +330,16 @@ async def test_an_unusable_file_is_said_once_and_changes_nothing(
     ]
 
 
+async def test_what_a_file_changed_is_told_by_its_names(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    async with running(_flow(_bus(), _Node(content=_file(CPUTimeDelta=9)), configured=True).run):
+        await asyncio.sleep(100)
+
+    (told,) = [told for told in caplog.records if told.message == "hang configuration changed"]
+    assert vars(told)["enabled"] is True
+    assert (vars(told)["CPUTimeDelta"], vars(told)["TrafficDelta"]) == (9, 100)
+
+
 async def test_nothing_is_published_where_nothing_changed() -> None:
     bus, node = _bus(2), _Node()
     async with running(_flow(bus, node).run):
