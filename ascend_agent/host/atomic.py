@@ -13,9 +13,19 @@ def replace_file(path: Path, content: bytes, *, mode: int) -> None:
     """Have *path* hold *content*, also after a power cut; a link there is replaced, not followed.
 
     Raises:
-        OSError: it can't be done; the old file, if any, still stands.
+        OSError: it can't be done; the old file, if any, still stands. It names no made-up file:
+            the same trouble reads the same each time.
 
     """
+    try:
+        _replace(path, content, mode)
+    except OSError as error:
+        if _prefix(path) in str(error.filename):
+            error.filename = str(path.parent)
+        raise
+
+
+def _replace(path: Path, content: bytes, mode: int) -> None:
     prefix = _prefix(path)
     descriptor, name = tempfile.mkstemp(prefix=prefix, suffix=".tmp", dir=path.parent)
     temporary = Path(name)

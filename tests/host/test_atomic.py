@@ -29,6 +29,18 @@ def test_what_can_not_be_replaced_stays_and_nothing_is_left_beside_it(tmp_path: 
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_the_same_trouble_reads_the_same_each_time(tmp_path: Path) -> None:
+    """It is told once, and a name made up for each attempt would make it another one."""
+    told = []
+    (tmp_path / "taken").mkdir()
+    for name in ("absent/x.json", "absent/x.json", "taken", "taken"):
+        with pytest.raises(OSError, match="directory") as caught:
+            replace_file(tmp_path / name, b"new", mode=0o600)
+        told.append(caught.value.filename)
+
+    assert told == [str(tmp_path / "absent")] * 2 + [str(tmp_path)] * 2
+
+
 def test_leftovers_are_those_of_this_file_alone(tmp_path: Path) -> None:
     for name in (".x.json.1.tmp", ".y.json.1.tmp", "x.json"):
         (tmp_path / name).write_text("")
