@@ -19,7 +19,7 @@ from ascend_agent.driver.frames import (
     Splitter,
     pack,
 )
-from ascend_agent.driver.news import ContinuityLost, News, parse_event
+from ascend_agent.driver.news import Complaints, ContinuityLost, News, parse_event
 from ascend_agent.driver.turns import Answer, Call, Lane, Turns
 from ascend_agent.errors import DriverBusyError, DriverUnavailableError, NpuUnresponsiveError
 from ascend_agent.model.npu import LaneId
@@ -59,6 +59,7 @@ class WorkerLink(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._splitter = Splitter()
         self._turns = Turns()
+        self._complaints = Complaints()
         self._numbers = 0
         self._loop = asyncio.get_running_loop()
 
@@ -155,7 +156,7 @@ class WorkerLink(asyncio.Protocol):
             case {"id": int(number), "result": dict(answer)} if isinstance(answer.get("rc"), int):
                 self._finish(number, answer)
             case {"event": dict(body), "seen_ns": int(seen_ns)}:
-                self._hear(self, parse_event(body, seen_ns))
+                self._hear(self, parse_event(body, seen_ns, self._complaints))
             case {"lost": int(lost)}:
                 log.warning("driver events lost", extra={"missed": lost})
                 reason = f"{lost} driver events were lost in the worker"

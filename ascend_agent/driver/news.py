@@ -24,6 +24,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 _DEPTH = 4096
 _SHOWN = 120
+_MOST_COMPLAINTS = 20
 _SEVERITIES = {each.value: each for each in Severity}
 
 
@@ -77,7 +78,21 @@ class NewsQueue(Generic[T]):
             await self._wakeup.wait()
 
 
-def parse_event(body: Mapping[str, object], seen_ns: int) -> News:
+class Complaints:
+    """What one worker was found to tell that nobody understands; each thing is logged once."""
+
+    def __init__(self) -> None:
+        self._told: set[str] = set()
+
+    def log(self, phrase: str, extra: Mapping[str, object]) -> None:
+        """Log it, unless it was before, or too much else was: events come by the thousand."""
+        text = f"{phrase} {extra}"
+        if text not in self._told and len(self._told) < _MOST_COMPLAINTS:
+            self._told.add(text)
+            log.warning(phrase, extra=extra)
+
+
+def parse_event(body: Mapping[str, object], seen_ns: int, complaints: Complaints) -> News:
     """Return the event of a frame; one that says what we don't know becomes a resync.
 
     Raises:
@@ -86,7 +101,7 @@ def parse_event(body: Mapping[str, object], seen_ns: int) -> News:
     """
     match body:
         case {"switch": list(record)}:
-            return _parse_switch_event(record)
+            return _parse_switch_event(record, complaints)
         case {
             "logic": int(logic),
             "code": int(code),
@@ -102,7 +117,7 @@ def parse_event(body: Mapping[str, object], seen_ns: int) -> News:
         said = Assertion(assertion)
     except ValueError:
         extra = {"fault": f"{code:08X}", "assertion": assertion}
-        log.warning("driver event not understood", extra=extra)
+        complaints.log("driver event not understood", extra)
         return ContinuityLost(lane=None, reason=f"event {code:08X} asserts {assertion}")
     return DriverFault(
         logic=LogicId(logic),
@@ -115,10 +130,10 @@ def parse_event(body: Mapping[str, object], seen_ns: int) -> News:
     )
 
 
-def _parse_switch_event(record: Sequence[object]) -> News:
+def _parse_switch_event(record: Sequence[object], complaints: Complaints) -> News:
     fault = parse_record(record)
     if fault is None:
-        log.warning("switch event not understood", extra={"why": str(record)[:_SHOWN]})
+        complaints.log("switch event not understood", {"why": str(record)[:_SHOWN]})
         return ContinuityLost(lane=None, reason="a switch event was not understood")
     return fault
 

@@ -4,7 +4,14 @@ from collections.abc import AsyncIterator
 import pytest
 
 from ascend_agent.driver.frames import BrokenFrameError
-from ascend_agent.driver.news import ContinuityLost, DriverEvents, News, NewsQueue, parse_event
+from ascend_agent.driver.news import (
+    Complaints,
+    ContinuityLost,
+    DriverEvents,
+    News,
+    NewsQueue,
+    parse_event,
+)
 from ascend_agent.interfaces import DriverNews, DriverResync
 from ascend_agent.model.fault import Assertion, DriverFault, FaultCode, Severity
 from ascend_agent.model.ids import LogicId
@@ -84,7 +91,7 @@ async def test_the_adapter_is_the_seam_and_its_resync_too() -> None:
 
 
 def test_an_event_is_told_in_our_own_words() -> None:
-    assert parse_event(EVENT, 17) == DriverFault(
+    assert parse_event(EVENT, 17, Complaints()) == DriverFault(
         logic=LogicId(1),
         code=FaultCode(0x80E01801),
         assertion=Assertion.OCCURRED,
@@ -96,7 +103,7 @@ def test_an_event_is_told_in_our_own_words() -> None:
 
 
 def test_a_severity_or_time_nobody_knows_is_left_out() -> None:
-    event = parse_event({**EVENT, "severity": 9, "raised": 0}, 17)
+    event = parse_event({**EVENT, "severity": 9, "raised": 0}, 17, Complaints())
 
     assert isinstance(event, DriverFault)
     assert (event.severity, event.driver_time) == (None, None)
@@ -104,7 +111,7 @@ def test_a_severity_or_time_nobody_knows_is_left_out() -> None:
 
 def test_an_assertion_nobody_knows_makes_us_look(caplog: pytest.LogCaptureFixture) -> None:
     """A newer driver may say more than we understand; the chip's codes tell the truth."""
-    event = parse_event({**EVENT, "assertion": 3}, 17)
+    event = parse_event({**EVENT, "assertion": 3}, 17, Complaints())
 
     assert event == ContinuityLost(lane=None, reason="event 80E01801 asserts 3")
     assert [record.getMessage() for record in caplog.records] == ["driver event not understood"]
@@ -115,11 +122,11 @@ def test_half_an_event_is_none(field: str) -> None:
     body = {name: value for name, value in EVENT.items() if name != field}
 
     with pytest.raises(BrokenFrameError, match="unknown shape"):
-        parse_event(body, 17)
+        parse_event(body, 17, Complaints())
 
 
 def test_a_switch_event_is_told_as_a_fault() -> None:
-    item = parse_event({"switch": [*range(7), 1, 17]}, 17)
+    item = parse_event({"switch": [*range(7), 1, 17]}, 17, Complaints())
 
     assert isinstance(item, SwitchFault)
     assert (item.port, item.assertion) == (5, Assertion.OCCURRED)
@@ -128,8 +135,23 @@ def test_a_switch_event_is_told_as_a_fault() -> None:
 def test_a_switch_event_that_says_nothing_we_know_has_the_list_read(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    item = parse_event({"switch": [*range(7), 9, 17]}, 17)
+    item = parse_event({"switch": [*range(7), 9, 17]}, 17, Complaints())
 
     assert isinstance(item, ContinuityLost)
     assert item.lane is None
     assert [entry.message for entry in caplog.records] == ["switch event not understood"]
+
+
+def test_a_worker_that_talks_nonsense_fills_no_log(caplog: pytest.LogCaptureFixture) -> None:
+    """A thousand such events a second would push out of the log what people need."""
+    complaints = Complaints()
+    for number in range(100):
+        for _ in range(3):
+            parse_event({**EVENT, "assertion": 3}, 17, complaints)
+            parse_event({"switch": [number, *range(6), 9, 17]}, 17, complaints)
+
+    assert len(caplog.records) == 20
+    assert [entry.message for entry in caplog.records[:2]] == [
+        "driver event not understood",
+        "switch event not understood",
+    ]
