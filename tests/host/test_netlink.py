@@ -144,3 +144,29 @@ async def test_a_socket_that_is_closed_is_an_error_and_not_a_change() -> None:
 
     with pytest.raises(OSError, match="Bad file descriptor"):
         events.drain()
+
+
+class Telling(socket.socket):
+    """A socket on which the kernel says the same again and again."""
+
+    def __init__(self, said: bytes) -> None:
+        super().__init__(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._said = said
+
+    def recvfrom(self, bufsize: int, flags: int = 0, /) -> tuple[bytes, tuple[int, int]]:
+        return self._said, (0, 0)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param(named(NEW, "lo"), id="changes without end"),
+        pytest.param(message(OVERRUN), id="some were lost"),
+    ],
+)
+def test_what_can_not_be_taken_together_is_about_any_link(said: bytes) -> None:
+    """A storm must not hold the loop up for ever."""
+    events = LinkEvents(connect=lambda: Telling(said))
+
+    assert events.drain() is None
+    events.close()
