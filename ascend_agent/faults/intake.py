@@ -246,6 +246,7 @@ class Intake:
 
     def _restore(self, restored: Restored) -> None:
         """Take in what an earlier agent remembered; the driver tells what of it still holds."""
+        self._release(OperatorEdit(released=restored.released))
         npus, now = self.npus, self._now
         rules = npus.facts.fault_rules
         ledger = self.ledger

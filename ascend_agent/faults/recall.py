@@ -33,6 +33,8 @@ from ascend_agent.model.isolation import (
 
 _REFRESH_MS: Final = 300_000
 """A reason's time that moved by less is not written anew: a flapping NPU moves it all the time."""
+_WRITTEN_WITHIN_MS: Final = 2_000
+"""The file follows isolation within a second, and one agent may count a moment later."""
 
 
 def released(*, wrote: str, found: str) -> frozenset[PhyId]:
@@ -42,6 +44,22 @@ def released(*, wrote: str, found: str) -> frozenset[PhyId]:
     """
     now = parse_separated(found)
     return frozenset() if now.problems else parse_separated(wrote).npus - now.npus
+
+
+def released_elsewhere(
+    here: Isolation, *, there: Isolation, written_at: Millis
+) -> frozenset[PhyId]:
+    """Return the NPUs that stand separated *here*, and that another agent let go, who served.
+
+    *there* is what that one wrote last, at *written_at*. It heard of the same faults, so what is
+    older than that and not in it was lifted; what it may not have known yet stays.
+    """
+    lately = written_at - _WRITTEN_WITHIN_MS
+    return frozenset(
+        phy
+        for phy in separated(here) - separated(there)
+        if all(it.at_ms < lately for it in here.npus[phy].upgrades if lifted_by_people(it))
+    )
 
 
 def recall(restored: Restored, said: PublishedIsolation, *, now: Millis) -> Recalled:

@@ -14,7 +14,9 @@ from typing import Final
 from ascend_agent.bus import Bus
 from ascend_agent.errors import DamagedFileError, HostError
 from ascend_agent.faults.persisted import Damaged, Saved, format_document, parse_document
+from ascend_agent.faults.recall import released_elsewhere
 from ascend_agent.interfaces import StateFile
+from ascend_agent.model.ids import Millis, PhyId
 from ascend_agent.model.isolation import Isolation, PublishedIsolation, Restored
 from ascend_agent.model.kubelet import InstancePhase
 from ascend_agent.runtime.backoff import jittered
@@ -99,9 +101,19 @@ class KeepIsolation:
         state = _NOTHING
         if saved is not None:
             state = _State(isolation=saved.isolation, published=saved.published)
-        if not self._told or state not in (self._filed, _NOTHING):
-            self._tell(state, lost=saved is None)
+        let_go = self._let_go(saved)
+        if not self._told or let_go or state not in (self._filed, _NOTHING):
+            self._tell(state, lost=saved is None, let_go=let_go)
         self._filed = state
+
+    def _let_go(self, saved: Saved | None) -> frozenset[PhyId]:
+        """Return whom people released while another agent served, which only the file tells us."""
+        here = self._bus.isolation.value
+        if saved is None or here is None:
+            return frozenset()
+        return released_elsewhere(
+            here, there=saved.isolation, written_at=Millis(saved.written_at_ms)
+        )
 
     async def _set_aside(self, why: str) -> None:
         try:
@@ -110,7 +122,7 @@ class KeepIsolation:
             aside = f"nowhere: {error}"
         log.error("isolation file damaged", extra={"why": why, "kept_as": aside})
 
-    def _tell(self, state: _State, *, lost: bool) -> None:
+    def _tell(self, state: _State, *, lost: bool, let_go: frozenset[PhyId] = frozenset()) -> None:
         self._told = True
         npus = sorted(state.isolation.npus)
         if npus:
@@ -121,6 +133,7 @@ class KeepIsolation:
                 source="state file",
                 published=state.published,
                 lost=lost,
+                released=let_go,
             )
         )
 

@@ -91,12 +91,15 @@ class Restored:
 
     ``published`` is what the API server was last seen to say, all as it should be; None: nothing
     ever. ``lost``: nothing could be read here, so that what is published is all there is.
+
+    ``released`` stand separated here, and were let go by the agent that served while we waited.
     """
 
     isolation: Isolation
     source: str
     published: PublishedIsolation | None = None
     lost: bool = False
+    released: frozenset[PhyId] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
 from ascend_agent.faults.catalog import CATALOG
-from ascend_agent.faults.recall import recall, released, texts
+from ascend_agent.faults.recall import recall, released, released_elsewhere, texts
 from ascend_agent.model.fault import FaultCode, FaultLevel
 from ascend_agent.model.ids import Millis, ObjectVersion, PhyId
 from ascend_agent.model.isolation import (
@@ -239,3 +240,25 @@ def test_what_others_made_of_the_reasons_is_written_over() -> None:
         assert spelled({3: (upgrade(),)}, theirs) == said
     theirs = IsolationTexts(reasons="nonsense")
     assert spelled({}, theirs) == IsolationTexts()
+
+
+@pytest.mark.parametrize(("later_ms", "gone"), [(2_001, {4}), (2_000, set()), (-1, set())])
+def test_who_is_let_go_by_an_agent_that_knew_is_let_go(later_ms: int, gone: set[int]) -> None:
+    """What another agent may not have heard of yet stays: in doubt an NPU stays separated."""
+    manual = Upgrade(
+        code=FaultCode(0x80E18005),
+        level=FaultLevel.MANUALLY_SEPARATE_NPU,
+        kind=UpgradeKind.FREQUENCY,
+        at_ms=Millis(10_000),
+    )
+    mild = replace(manual, level=FaultLevel.SEPARATE_NPU)
+    here = Isolation(
+        npus={
+            PhyId(4): NpuIsolation(upgrades=(manual,)),
+            PhyId(5): NpuIsolation(upgrades=(manual,)),
+            PhyId(6): NpuIsolation(upgrades=(mild,)),
+        }
+    )
+    there = Isolation(npus={PhyId(5): NpuIsolation(upgrades=(manual,))})
+
+    assert released_elsewhere(here, there=there, written_at=Millis(10_000 + later_ms)) == gone

@@ -45,6 +45,7 @@ from ascend_agent.model.isolation import (
 from ascend_agent.model.kubelet import InstancePhase, InstanceState
 from ascend_agent.model.npu import DriverPhase, DriverState
 from ascend_agent.runtime.clock import Clock
+from ascend_agent.runtime.latest import LatestWriter
 from ascend_agent.runtime.topic import Publisher, TopicReader
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.npus import inventory, node_view
@@ -84,6 +85,7 @@ class _Node:
     faults: Publisher[FaultNotice]
     readings: Publisher[HealthReading]
     clock: Clock
+    turn: LatestWriter[InstanceState]
 
     def read(self, npus: int = NPUS) -> None:
         """Have the driver answer for so many NPUs, and list no code on any."""
@@ -174,12 +176,14 @@ async def agent(
     *,
     wants: NodeWants = ANNOTATIONS,
     read: int = NPUS,
+    instance: InstanceState = HOLDING,
 ) -> AsyncIterator[_Node]:
     """Run an agent; it writes no labels unless told to, so that what is sent is about isolation."""
     bus, clock = Bus([]), Clock()
     bus.inventory.claim("test").put(inventory(NPUS))
     bus.driver.claim("test").put(READY)
-    bus.instance.claim("test").put(HOLDING)
+    turn = bus.instance.claim("test")
+    turn.put(instance)
     node = _Node(
         bus=bus,
         cluster=cluster,
@@ -188,6 +192,7 @@ async def agent(
         faults=bus.faults.claim("test"),
         readings=bus.readings.claim("test"),
         clock=clock,
+        turn=turn,
     )
     rules = HealthRules(shares_required=False, restore_awaited=True)
     health = FoldHealth(
@@ -278,6 +283,27 @@ async def test_w28_what_the_api_server_fails_at_is_no_operators_doing() -> None:
         assert node.annotations[SEPARATED] == "Ascend910-3,Ascend910-5"
         assert was.items() <= {SEPARATED: "Ascend910-3", REASONS: was[REASONS]}.items()
         assert node.released() == []
+
+
+async def test_who_was_released_while_an_agent_waited_is_not_isolated_by_it() -> None:
+    """On an upgrade two agents hear of the same faults, and only one of what people do (D36)."""
+    file, waits = FakeStateFile(), InstanceState(phase=InstancePhase.WAITING)
+    async with agent(FakeCluster(), file, instance=waits) as second:
+        cluster = FakeCluster()
+        async with agent(cluster, file) as first:
+            for node in (first, second):
+                await node.isolate(3)
+            await asyncio.sleep(5)
+            cluster.change_annotations({SEPARATED: ""})
+            await asyncio.sleep(5)
+            assert first.separated() == []
+            await second.isolate(4)  # of which the first one has not written yet
+            assert second.separated() == [3, 4]
+        second.turn.put(HOLDING)
+        await asyncio.sleep(70)  # its view of the Node is behind the file's at first
+
+        assert second.separated() == [4]
+        assert second.annotations[SEPARATED] == "Ascend910-4"
 
 
 async def test_without_isolation_nothing_is_written() -> None:
