@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ascend_agent.faults.catalog import BUILT_IN
@@ -59,6 +59,7 @@ def test_no_content_is_too_strange(contents: list[dict[str, str]]) -> None:
             assert all(len(text) < 1000 for text in part.problems)
 
 
+@settings(max_examples=40)
 @given(st.lists(st.dictionaries(st.sampled_from(FILES), DOCUMENTS), min_size=1, max_size=4))
 def test_what_was_offered_before_does_not_matter_once_it_is_gone(
     contents: list[dict[str, str]],

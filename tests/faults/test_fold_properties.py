@@ -217,7 +217,7 @@ def _play(story: list[Step]) -> Play:
     return play
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(stories)
 def test_once_quiet_and_read_the_drivers_codes_are_its_list(story: list[Step]) -> None:
     play = _play(story)
@@ -241,7 +241,7 @@ def test_once_quiet_and_read_the_drivers_codes_are_its_list(story: list[Step]) -
         assert all(it.lasting for it in each.faults)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(
     st.lists(
         st.tuples(
@@ -270,7 +270,7 @@ def test_what_the_rules_take_for_standing_stands(story: list[Step]) -> None:
             assert not each.history.confirmed or ruled <= known <= stands
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(stories)
 def test_nothing_stays_out_of_service_once_its_cause_is_gone(story: list[Step]) -> None:
     """HL-1: rules with an end end; only people lift the others."""
@@ -305,7 +305,7 @@ def test_the_view_is_what_judging_everything_anew_gives(story: list[Step]) -> No
         assert anew.wake_at == step.wake_at
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(stories)
 def test_the_fold_never_wants_to_be_woken_at_once(story: list[Step]) -> None:
     """A deadline that is not in the future would keep the processor busy for nothing."""
@@ -315,7 +315,7 @@ def test_the_fold_never_wants_to_be_woken_at_once(story: list[Step]) -> None:
         assert step.wake_at == step.ledger.wake_at_ms
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(stories, st.integers(2, 7))
 def test_how_inputs_are_gathered_does_not_matter(story: list[Step], size: int) -> None:
     """A loop that was held up folds many at once, at one moment, with the same outcome."""
