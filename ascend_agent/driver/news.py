@@ -79,17 +79,17 @@ class NewsQueue(Generic[T]):
 
 
 class Complaints:
-    """What one worker was found to tell that nobody understands; each thing is logged once."""
+    """What one worker was found to tell that nobody understands; each thing is news once."""
 
     def __init__(self) -> None:
         self._told: set[str] = set()
 
-    def log(self, phrase: str, extra: Mapping[str, object]) -> None:
-        """Log it, unless it was before, or too much else was: events come by the thousand."""
-        text = f"{phrase} {extra}"
-        if text not in self._told and len(self._told) < _MOST_COMPLAINTS:
-            self._told.add(text)
-            log.warning(phrase, extra=extra)
+    def is_news(self, text: str) -> bool:
+        """Return whether *text* is to be logged: not twice, and not too many of them."""
+        if text in self._told or len(self._told) >= _MOST_COMPLAINTS:
+            return False  # events come by the thousand
+        self._told.add(text)
+        return True
 
 
 def parse_event(body: Mapping[str, object], seen_ns: int, complaints: Complaints) -> News:
@@ -117,8 +117,10 @@ def parse_event(body: Mapping[str, object], seen_ns: int, complaints: Complaints
         said = Assertion(assertion)
     except ValueError:
         extra = {"fault": f"{code:08X}", "assertion": assertion}
-        complaints.log("driver event not understood", extra)
-        return ContinuityLost(lane=None, reason=f"event {code:08X} asserts {assertion}")
+        reason = f"event {code:08X} asserts {assertion}"
+        if complaints.is_news(reason):
+            log.warning("driver event not understood", extra=extra)
+        return ContinuityLost(lane=None, reason=reason)
     return DriverFault(
         logic=LogicId(logic),
         code=FaultCode(code),
@@ -133,7 +135,9 @@ def parse_event(body: Mapping[str, object], seen_ns: int, complaints: Complaints
 def _parse_switch_event(record: Sequence[object], complaints: Complaints) -> News:
     fault = parse_record(record)
     if fault is None:
-        complaints.log("switch event not understood", {"why": str(record)[:_SHOWN]})
+        why = str(record)[:_SHOWN]
+        if complaints.is_news(why):
+            log.warning("switch event not understood", extra={"why": why})
         return ContinuityLost(lane=None, reason="a switch event was not understood")
     return fault
 
