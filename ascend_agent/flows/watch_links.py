@@ -78,8 +78,9 @@ class _PortReader:
         clock = asyncio.get_running_loop().time
         while True:
             while (at := min([self._next_at, *self._looks])) > clock():
-                await self._wakeup.wait(at)
-            started = clock()
+                if not await self._wakeup.wait(at):
+                    break  # a loop's timers may go off a hair before their time
+            started = max(at, clock())
             self._looks = [at for at in self._looks if at > started]
             await self._flow.read(self.npu, self.ports)
             self._next_at = started + _EVERY_S
