@@ -135,17 +135,14 @@ async def test_an_event_about_a_port_asks_at_once_and_checks_soon(
     assert tool.times(0) == [2, 302]
 
 
-async def test_a_timer_that_goes_off_early_is_no_question_without_end(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A loop calls a timer up to its clock's resolution before its time; then it is time."""
-    monkeypatch.setattr(asyncio.get_running_loop(), "_clock_resolution", 0.01)
+async def test_a_timer_that_goes_off_early_is_no_question_without_end() -> None:
+    """A loop may call one a hair before its time, as times that no clock shows: then it is time."""
     bus, tool = Bus([]), _Tool()
-    bus.inventory.claim("test").put(inventory(1))
+    bus.inventory.claim("test").put(inventory(7))
     async with running(_flow(bus, tool).run):
         await asyncio.sleep(700)
 
-    assert [round(at) for at in tool.times(0)] == [2, 302, 602]
+    assert [len(tool.times(phy)) for phy in range(7)] == [3] * 7
 
 
 async def test_an_event_about_something_else_asks_nothing() -> None:
