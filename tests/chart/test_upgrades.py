@@ -24,7 +24,12 @@ async def there(api: Api, namespace: str) -> list[tuple[str, str]]:
     found = []
     for kind, path in PLACES.items():
         if kind not in {"PodMonitor", "PrometheusRule"}:  # none of these sets has them
-            items = await api.list(path.replace(NAMESPACE, namespace))
+            # Roles stand where what they allow is, whatever the release's own namespace.
+            everywhere = kind in {"Role", "RoleBinding"}
+            own = path.replace(
+                f"namespaces/{NAMESPACE}/", "" if everywhere else f"namespaces/{namespace}/"
+            )
+            items = await api.list(own)
             found += [(kind, str(one["metadata"]["name"])) for one in items if _is_ours(one)]
     return sorted(found)
 
