@@ -553,8 +553,7 @@ class Agent:
             failed_rounds=self._settings.failed_rounds,
             restore_awaited=True,
         )
-        specs = {spec.generation: spec for spec in chips.SPECS}
-        return Ledger.empty(fault_rules=BUILT_IN, rules=rules, specs=specs)
+        return Ledger.empty(fault_rules=BUILT_IN, rules=rules, specs=_SPECS)
 
     def _fault_config_flow(self) -> FollowFaultConfig:
         directory = self._settings.fault_config_dir

@@ -14,11 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ascend_agent.model.fault import FaultCode
 from ascend_agent.model.ids import Millis
-
-HANG = FaultCode(0x200001002)
-"""The vendor's made-up code for a hang; nine digits."""
 
 
 class ProcessKey(NamedTuple):

@@ -6,19 +6,15 @@ Where the driver tells of the same code, it is one fault all the same (faults D1
 """
 
 from dataclasses import replace
-from typing import Final
 
 from ascend_agent.faults.condition import Condition, Raised
 from ascend_agent.faults.ledger import Facts
 from ascend_agent.faults.ports import codes_of_ports
 from ascend_agent.faults.standing import CodeNews, News
 from ascend_agent.model.chip import Ports
-from ascend_agent.model.fault import CARD_DROP, FaultCode, FaultSource
+from ascend_agent.model.fault import CARD_DROP, HANG, FaultCode, FaultSource
 from ascend_agent.model.ids import Millis
 from ascend_agent.model.notices import NoticeKind
-
-HANG: Final = FaultCode(0x200001002)
-"""Processes hold the NPU and nothing moves on it."""
 
 
 def raise_own(condition: Condition, facts: Facts, now: Millis) -> tuple[Condition, News]:

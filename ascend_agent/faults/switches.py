@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, assert_never
 
+from ascend_agent.faults.standing import PULSE_MS
 from ascend_agent.model.fault import Assertion, Severity
 from ascend_agent.model.fault_rules import SwitchLevel
 from ascend_agent.model.ids import Millis
@@ -26,9 +27,6 @@ from ascend_agent.model.surroundings import (
 
 WHOLE_CHIP: Final = 0xFFFF
 """The port of a fault that concerns a switch chip as a whole; the field has 16 bits (D53)."""
-
-PULSE_MS: Final = 2_000
-"""How long what was told once counts (D50)."""
 
 MOST_FAULTS: Final = 512
 """More than every port of a node's seven switch chips being down at once."""

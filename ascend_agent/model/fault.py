@@ -12,6 +12,9 @@ FaultCode = NewType("FaultCode", int)
 CARD_DROP = FaultCode(0x40F84E00)
 """Synthetic: the health query answered -8012, the chip is lost or resetting."""
 
+HANG = FaultCode(0x200001002)
+"""Synthetic: processes hold the NPU and nothing moves on it; nine digits."""
+
 RESET_FINISHED = FaultCode(0x8C2FA009)
 """One-off event: the chip finished a reset, everything cached about it is void."""
 

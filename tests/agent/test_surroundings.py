@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from ascend_agent.app import Agent
-from ascend_agent.faults.hang import HANG
 from ascend_agent.faults.ports import LINK_DOWN
-from ascend_agent.model.fault import FaultCode, FaultLevel, FaultSource
+from ascend_agent.model.fault import HANG, FaultCode, FaultLevel, FaultSource
 from ascend_agent.model.health import NpuView
 from ascend_agent.settings import SimulatedNode
 from ascend_agent.settings.scenario import load_scenario

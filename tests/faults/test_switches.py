@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ascend_agent.faults.standing import PULSE_MS
 from ascend_agent.faults.switches import (
     LISTED_AT_MOST,
     MOST_FAULTS,
-    PULSE_MS,
     WHOLE_CHIP,
     FaultKey,
     SwitchLedger,
