@@ -17,7 +17,7 @@ from ascend_agent import chips
 from ascend_agent.bus import Bus
 from ascend_agent.cluster.late import LateConnection
 from ascend_agent.cluster.off import ClusterOff
-from ascend_agent.dialects import find_dialects
+from ascend_agent.dialects import load_dialect
 from ascend_agent.driver.child import Spawn, spawn_worker
 from ascend_agent.driver.deadlines import Deadlines
 from ascend_agent.driver.health import DriverHealth
@@ -98,7 +98,7 @@ from ascend_agent.runtime.backoff import Backoff
 from ascend_agent.runtime.clock import Clock
 from ascend_agent.runtime.supervisor import Supervisor, TaskSpec
 from ascend_agent.settings import DriverKind, InjectionWay, LinkStep, Settings
-from ascend_agent.slicing import find_modes
+from ascend_agent.slicing import load_mode
 from ascend_agent.telemetry.http import HttpServer
 from ascend_agent.telemetry.metrics import Metrics
 
@@ -150,8 +150,8 @@ class Agent:
     ) -> None:
         self._settings = settings = locate(settings, known=kubelet_dirs)
         self._clock = Clock()
-        self._dialect: SchedulerDialect = find_dialects()["plain"]
-        self._mode: SlicingMode = find_modes()["shared" if settings.shares > 1 else "whole"]
+        self._dialect: SchedulerDialect = load_dialect(settings.dialect.value)
+        self._mode: SlicingMode = load_mode("shared" if settings.shares > 1 else "whole")
         self._host = Host(
             files=host or LocalHostFiles(root=settings.host_root),
             numa=numa or SysfsNuma(),

@@ -6,10 +6,11 @@
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from ascend_agent.model.allocation import Allocations
+from ascend_agent.model.allocation import Allocations, Settlement
 from ascend_agent.model.cluster import ApiState, ForeignEdit, NodeObject
 from ascend_agent.model.fault import FaultNotice
 from ascend_agent.model.fault_rules import FaultConfigState
+from ascend_agent.model.hami import HamiRegistration, HamiState, SoftHost
 from ascend_agent.model.health import HealthReading, NodeView, ShareStates
 from ascend_agent.model.ids import PhyId, ResourceName
 from ascend_agent.model.isolation import (
@@ -30,6 +31,7 @@ from ascend_agent.model.npu import DriverState, Inventory, NpuUsage
 from ascend_agent.model.pods import Pods
 from ascend_agent.model.surroundings import DpuStates, Hangs, LinkStates, SwitchNotice
 from ascend_agent.model.tasks import TaskState
+from ascend_agent.model.vnpu import VnpuSweep
 from ascend_agent.runtime.latest import Latest
 from ascend_agent.runtime.topic import Topic
 
@@ -88,11 +90,25 @@ class Bus:
     sent: Topic[ListSent]
     """kubelet endpoints → feed-metrics, connect-cluster"""
     served: Topic[AllocateServed]
-    """allocate → feed-metrics, follow-allocations"""
+    """allocate → feed-metrics, follow-allocations, post-events"""
+    hami: Latest[HamiState]
+    """follow-hami-config → serve-chosen, allocate, refresh-devices, prepare-soft, enable-shares,
+    register-node, settle-allocations, sweep-vnpus, tidy-soft, follow-allocations, post-events,
+    feed-metrics, probes, sim"""
+    soft: Latest[SoftHost]
+    """prepare-soft → follow-hami-config, tidy-soft"""
+    registered: Latest[HamiRegistration]
+    """register-node → feed-metrics, probes, sim"""
+    settlements: Topic[Settlement]
+    """allocate → settle-allocations"""
+    vnpus: Latest[VnpuSweep]
+    """sweep-vnpus → post-events, feed-metrics, probes, sim"""
     own_node: Latest[NodeObject]
-    """follow-cluster → update-annotations, post-events, feed-metrics, probes"""
+    """follow-cluster → update-annotations, register-node, allocate, settle-allocations,
+    post-events, feed-metrics, probes"""
     pods: Latest[Pods]
-    """follow-cluster → allocate, follow-allocations, feed-metrics, probes"""
+    """follow-cluster → allocate, follow-allocations, settle-allocations, sweep-vnpus, tidy-soft,
+    feed-metrics, probes"""
     api: Latest[ApiState]
     """follow-cluster → feed-metrics, probes"""
     foreign: Topic[ForeignEdit]
@@ -130,6 +146,11 @@ class Bus:
         self.reregister = Latest("reregister")
         self.sent = Topic("sent")
         self.served = Topic("served")
+        self.hami = Latest("hami")
+        self.soft = Latest("soft")
+        self.registered = Latest("registered")
+        self.settlements = Topic("settlements")
+        self.vnpus = Latest("vnpus")
         self.own_node = Latest("own_node")
         self.pods = Latest("pods")
         self.api = Latest("api")

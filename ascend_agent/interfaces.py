@@ -16,6 +16,8 @@ from ascend_agent.model.allocation import (
     DirectoryWant,
     Holder,
     InjectionWants,
+    NeedFresh,
+    PathKind,
     PreferenceRequest,
     Refused,
 )
@@ -30,8 +32,16 @@ from ascend_agent.model.cluster import (
 )
 from ascend_agent.model.fault import DriverFault
 from ascend_agent.model.fault_rules import FaultFiles
+from ascend_agent.model.hami import HamiFiles
 from ascend_agent.model.health import HealthAnswer, NpuView
-from ascend_agent.model.ids import NumaNode, PluginDeviceId, PodUid, ResourceName
+from ascend_agent.model.ids import (
+    Millis,
+    NumaNode,
+    PhyId,
+    PluginDeviceId,
+    PodUid,
+    ResourceName,
+)
 from ascend_agent.model.isolation import PublishedIsolation
 from ascend_agent.model.kubelet import Offer, PluginDirectory, SocketIdentity
 from ascend_agent.model.nics import NicLook
@@ -46,6 +56,7 @@ from ascend_agent.model.npu import (
 )
 from ascend_agent.model.pods import Pod, PodKey, Pods
 from ascend_agent.model.surroundings import LinkState, ProcessTimes, SwitchFault
+from ascend_agent.model.vnpu import Vnpu, VnpuId
 from ascend_agent.model.world import NodeWorld, World
 from ascend_agent.runtime.latest import Latest
 
@@ -154,6 +165,36 @@ class DeviceShare(Protocol):
         """
 
 
+class ShareSwitch(Protocol):
+    """The same flag, looked at and taken back; errors as ``DeviceShare``."""
+
+    async def read_share(self, address: NpuAddress) -> bool:
+        """Return whether sharing is on, without changing anything."""
+
+    async def disable_share(self, address: NpuAddress) -> None:
+        """Switch sharing off; -8255 means that there is nothing to do."""
+
+
+class VnpuReader(Protocol):
+    """The vNPUs of one NPU."""
+
+    async def read_vnpus(self, address: NpuAddress) -> tuple[Vnpu, ...]:
+        """Return its vNPUs, ascending by id; a chip that can't be cut (-8255) has none.
+
+        Raises: as ``InventoryReader``.
+        """
+
+
+class VnpuRemover(Protocol):
+    """Takes vNPUs away; a change of the chip, so one at a time on the whole node."""
+
+    async def destroy_vnpu(self, address: NpuAddress, vnpu: VnpuId) -> None:
+        """Destroy one vNPU.
+
+        Raises: as ``InventoryReader``; of one that is gone already, nothing.
+        """
+
+
 class HostFiles(Protocol):
     """Which of the paths an answer relies on exist on the host right now (IM-6)."""
 
@@ -165,6 +206,55 @@ class HostFiles(Protocol):
 
     async def base_mounts(self) -> tuple[str, ...] | None:
         """Return the host's own mount list (``base.list``), None where there is none."""
+
+    async def kinds(self, paths: Sequence[str]) -> Mapping[str, PathKind]:
+        """Return what is at each of *paths* that exists, links followed; never ``ANY``."""
+
+
+class ContainerDirectories(Protocol):
+    """The directories below the soft mode's root that belong to one container each.
+
+    Names are ``<pod uid>_<container>``; nothing outside the root is ever touched. All raise
+    HostError.
+    """
+
+    async def make(self, name: str) -> None:
+        """Make the directory anew, empty and open to every user; what was there goes."""
+
+    async def remove(self, name: str) -> None:
+        """Remove the directory with what is in it; one that is gone already is fine."""
+
+    async def ages(self) -> Mapping[str, Millis]:
+        """Return each directory with how long ago it last changed, in milliseconds."""
+
+
+class RegistryFiles(Protocol):
+    """The files in which containers on one NPU take turns; all raise HostError."""
+
+    async def sizes(self) -> Mapping[PhyId, int]:
+        """Return the size in bytes of each NPU's file there is."""
+
+    async def remove(self, npu: PhyId) -> None:
+        """Remove the file of *npu*; one that is gone already is fine."""
+
+
+class SoftPreparation(Protocol):
+    """Makes the host ready to limit containers in soft mode."""
+
+    async def prepare(self) -> None:
+        """Install what is missing or differs; files in use are replaced, never written to.
+
+        Raises:
+            HostError: soft mode can't be offered; the text says what is wrong and what to do.
+
+        """
+
+
+class HamiConfigFiles(Protocol):
+    """Reads HAMi's two files, and again whenever one of them changed."""
+
+    def looks(self) -> AsyncIterator[HamiFiles]:
+        """Yield the files as they are now, then at each change; what can't be read is said."""
 
 
 class ProcessOwners(Protocol):
@@ -411,8 +501,25 @@ class ClusterEditor(Protocol):
         """
 
 
+class ClusterReader(Protocol):
+    """Live reads of what the watches show, for decisions that can't wait for them.
+
+    All raise ClusterError where it could not be read, which says nothing about the object. What
+    was read is shown to watchers as well.
+    """
+
+    async def read_node(self) -> NodeObject:
+        """Return the own Node as the API server has it now; NotFoundError: there is none."""
+
+    async def read_pods(self) -> tuple[Pod, ...]:
+        """Return the pods of this node as the API server has them now, ordered by key."""
+
+    async def read_pod(self, key: PodKey) -> Pod | None:
+        """Return the pod as the API server has it now, None where there is none."""
+
+
 class EventPoster(Protocol):
-    """Posts Kubernetes Events about the own Node."""
+    """Posts Kubernetes Events about the own Node and pods on it."""
 
     async def post_event(self, event: NodeEvent, *, known: bool) -> None:
         """Have the API server show *event*; *known*: it has an earlier state of it to be changed.
@@ -445,8 +552,8 @@ class SchedulerDialect(Protocol):
     def resource_of(self, word: str) -> ResourceName:
         """Return the extended resource of a device word."""
 
-    def assign(self, request: AllocationRequest, world: World) -> Assignment | Refused:
-        """Return the NPUs for this request."""
+    def assign(self, request: AllocationRequest, world: World) -> Assignment | NeedFresh | Refused:
+        """Return the NPUs for this request, or what must be read before that can be said."""
 
     def prefer(self, request: PreferenceRequest, world: World) -> tuple[PluginDeviceId, ...]:
         """Return the ids the kubelet should hand out, best first; empty means no wish."""

@@ -1,12 +1,9 @@
-from ascend_agent.dialects import find_dialects
-from tests.test_chips import files
+import pytest
+
+from ascend_agent.dialects import load_dialect
+from ascend_agent.settings import DialectName
 
 
-def test_every_file_is_found_and_no_name_is_there_twice() -> None:
-    """A new dialect is a new file: nothing else lists them. Four files serve them all."""
-    dialects = find_dialects()
-
-    assert "plain" in dialects
-    serving = {"placement", "node_labels", "node_annotations", "dpu_report"}
-    assert len(dialects) == len(files("dialects") - serving)
-    assert all(dialect.name == name for name, dialect in dialects.items())
+@pytest.mark.parametrize("name", DialectName)
+def test_every_dialect_that_can_be_set_is_there(name: DialectName) -> None:
+    assert load_dialect(name.value).name == name.value

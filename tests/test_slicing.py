@@ -1,11 +1,8 @@
-from ascend_agent.slicing import find_modes
-from tests.test_chips import files
+import pytest
+
+from ascend_agent.slicing import load_mode
 
 
-def test_every_file_is_found_and_no_name_is_there_twice() -> None:
-    """A new mode is a new file: nothing else lists them."""
-    modes = find_modes()
-
-    assert {"whole", "shared"} <= modes.keys()
-    assert len(modes) == len(files("slicing"))
-    assert all(mode.name == name for name, mode in modes.items())
+@pytest.mark.parametrize("name", ["whole", "shared", "by-die"])
+def test_a_mode_is_found_by_its_name(name: str) -> None:
+    assert load_mode(name).name == name

@@ -32,7 +32,6 @@ from ascend_agent.model.ids import (
     PhyId,
     PluginDeviceId,
     ResourceName,
-    format_device_names,
     parse_device_name,
     parse_device_word,
 )
@@ -106,9 +105,7 @@ class PlainDialect:
             device: (group.npu, group.fit(share))
             for group in world.groups
             if group.npu in spots
-            for share, device in enumerate(
-                format_device_names(word=group.word, phy=group.npu, shares=group.shares)
-            )
+            for share, device in enumerate(group.devices)
         }
         must = {device: known[device][0] for device in request.must_include if device in known}
         available = set(request.available) - must.keys()

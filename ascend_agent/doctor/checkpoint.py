@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from ascend_agent.cluster.fields import parse_json
-from ascend_agent.dialects import find_dialects
+from ascend_agent.dialects import load_dialect
 from ascend_agent.doctor.check import Check
 from ascend_agent.doctor.findings import Finding, fail, ok, skipped, warn
 from ascend_agent.doctor.place import Place
@@ -33,7 +33,7 @@ async def _look(place: Place) -> tuple[Finding, ...]:
 
 def own_resources() -> frozenset[str]:
     """Return every resource that the agent may offer."""
-    dialect = find_dialects()["plain"]
+    dialect = load_dialect("plain")
     return frozenset(dialect.resource_of(word) for word in dialect.words)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
-from ascend_agent.dialects import find_dialects
+from ascend_agent.dialects import load_dialect
 from ascend_agent.doctor.check import Check
 from ascend_agent.doctor.findings import Finding, fail, ok, warn
 from ascend_agent.doctor.kubelet_socket import try_connect
@@ -48,7 +48,7 @@ async def _look(place: Place) -> tuple[Finding, ...]:
 
 def own_sockets() -> frozenset[str]:
     """Return the names of the agent's own sockets; MindCluster's plugin uses the same."""
-    return frozenset(f"{word}.sock" for word in find_dialects()["plain"].words)
+    return frozenset(f"{word}.sock" for word in load_dialect("plain").words)
 
 
 def _sockets(directory: Path) -> list[str]:

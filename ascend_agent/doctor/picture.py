@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ascend_agent import chips
-from ascend_agent.dialects import find_dialects
+from ascend_agent.dialects import load_dialect
 from ascend_agent.doctor.survey import Survey, SurveyedNpu
 from ascend_agent.faults.catalog import BUILT_IN
 from ascend_agent.faults.fold import fold
@@ -19,7 +19,7 @@ from ascend_agent.model.health import HealthReading, NodeView, ReadingFailure
 from ascend_agent.model.ids import Millis, ResourceName
 from ascend_agent.model.npu import Inventory, Npu, UnreadCard
 from ascend_agent.settings import Settings
-from ascend_agent.slicing import find_modes
+from ascend_agent.slicing import load_mode
 
 _NOW = Millis(0)
 _LATER = Millis(10_000)
@@ -92,8 +92,8 @@ def _reading(npu: SurveyedNpu) -> HealthReading:
 
 def count_devices(view: NodeView, settings: Settings) -> Mapping[ResourceName, Count]:
     """Return what the kubelet would be offered of *view*, by resource."""
-    dialect = find_dialects()["plain"]
-    mode = find_modes()["shared" if settings.shares > 1 else "whole"]
+    dialect = load_dialect("plain")
+    mode = load_mode("shared" if settings.shares > 1 else "whole")
     counts: dict[ResourceName, Count] = {}
     for word in dialect.words:
         offers = ResourceOffers(

@@ -26,3 +26,17 @@ class DriverShares:
             return True  # a chip that knows no such flag needs none
         answer = Reply(fields, op="share_enable", where=format_place(address))
         return answer.number("enabled") != 0
+
+    async def read_share(self, address: NpuAddress) -> bool:
+        """Return whether several containers can open the chip at *address*."""
+        fields = await self._worker.call(address.lane, "share_read", *address_args(address))
+        if fields["rc"] == NOT_SUPPORTED:
+            return True
+        answer = Reply(fields, op="share_read", where=format_place(address))
+        return answer.number("enabled") != 0
+
+    async def disable_share(self, address: NpuAddress) -> None:
+        """Let one container at a time open the chip at *address*."""
+        fields = await self._worker.call(address.lane, "share_disable", *address_args(address))
+        if fields["rc"] != NOT_SUPPORTED:
+            Reply(fields, op="share_disable", where=format_place(address))

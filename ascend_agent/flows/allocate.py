@@ -20,6 +20,7 @@ from ascend_agent.model.allocation import (
     AllocationRequest,
     Assignment,
     ContainerGrant,
+    NeedFresh,
     PreferenceRequest,
     RefusalReason,
     Refused,
@@ -177,6 +178,8 @@ class Allocate:
 
     def _assign(self, request: AllocationRequest, world: World) -> Assignment:
         assignment = self._offers.dialect.assign(request, world)
+        if isinstance(assignment, NeedFresh):
+            assignment = assignment.otherwise
         if isinstance(assignment, Refused):
             raise AllocationError(assignment.detail)
         return assignment

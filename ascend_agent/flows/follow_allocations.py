@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 
 from ascend_agent.bus import Bus
 from ascend_agent.errors import KubeletError, LaggedError
-from ascend_agent.flows.offers import ResourceOffers
+from ascend_agent.flows.offers import Offers
 from ascend_agent.interfaces import PodResources, SchedulerDialect
 from ascend_agent.model.allocation import Allocations, Holder
 from ascend_agent.model.ids import PluginDeviceId, ResourceName
@@ -42,7 +42,7 @@ class FollowAllocations:
         *,
         pod_resources: PodResources,
         dialect: SchedulerDialect,
-        offers: Sequence[ResourceOffers],
+        offers: Sequence[Offers],
         bus: Bus,
         allocations: LatestWriter[Allocations],
         clock: Clock,

@@ -3,8 +3,9 @@
 Both must agree on every id, so both ask here.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 from ascend_agent.interfaces import SchedulerDialect, SlicingMode
 from ascend_agent.model.allocation import DeviceGroup
@@ -14,8 +15,41 @@ from ascend_agent.model.ids import Millis, ResourceName
 from ascend_agent.model.kubelet import Offer
 from ascend_agent.model.npu import Npu
 from ascend_agent.model.world import SharePolicy, World
+from ascend_agent.runtime.latest import Latest
 
 SpecOf = Callable[[Npu], ChipSpec]
+
+
+class Offers(Protocol):
+    """What the kubelet is offered of one resource, as the NPUs and the settings are."""
+
+    @property
+    def word(self) -> str:
+        """The device word, after which the socket is called."""
+
+    @property
+    def resource(self) -> ResourceName:
+        """The extended resource."""
+
+    @property
+    def dialect(self) -> SchedulerDialect:
+        """Who decides what a request means."""
+
+    @property
+    def changes(self) -> Sequence[Latest[Any]]:
+        """The channels besides that of the NPUs on which the offer depends."""
+
+    def spec_of(self, npu: Npu) -> ChipSpec:
+        """Return the chip generation of *npu*."""
+
+    def views(self, view: NodeView) -> tuple[NpuView, ...]:
+        """Return the NPUs of this resource, ordered by physical id."""
+
+    def offer(self, view: NodeView) -> Offer:
+        """Return the list for the kubelet."""
+
+    def world(self, view: NodeView, now: Millis) -> World:
+        """Return what a decision about this resource may rest on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +63,11 @@ class ResourceOffers:
     shares: int
     share_policy: SharePolicy
     spec_of: SpecOf
+
+    @property
+    def changes(self) -> Sequence[Latest[Any]]:
+        """None: it is settled at start."""
+        return ()
 
     def views(self, view: NodeView) -> tuple[NpuView, ...]:
         """Return the NPUs of this resource, ordered by physical id."""

@@ -6,15 +6,16 @@ Decides when to open, when to register and when to do either again. How a socket
 
 import asyncio
 import logging
+from typing import Any
 
 from ascend_agent.bus import Bus
 from ascend_agent.errors import KubeletError
-from ascend_agent.flows.offers import ResourceOffers
+from ascend_agent.flows.offers import Offers
 from ascend_agent.interfaces import ResourceEndpoint
 from ascend_agent.model.kubelet import ServingPhase, ServingState, SocketIdentity
 from ascend_agent.runtime.backoff import jittered
 from ascend_agent.runtime.beside import beside
-from ascend_agent.runtime.latest import LatestWriter
+from ascend_agent.runtime.latest import Latest, LatestWriter
 from ascend_agent.runtime.wakeup import Wakeup
 
 log = logging.getLogger(__name__)
@@ -41,7 +42,7 @@ class ServeResource:
     def __init__(
         self,
         *,
-        offers: ResourceOffers,
+        offers: Offers,
         endpoint: ResourceEndpoint,
         bus: Bus,
         state: LatestWriter[ServingState],
@@ -51,8 +52,11 @@ class ServeResource:
         self._bus = bus
         self._state = state
         self._wakeup = Wakeup()
-        self._inputs = (bus.node, bus.directory, bus.instance, bus.reregister, endpoint.streams)
-        self._offered = -1
+        self._inputs: tuple[Latest[Any], ...] = (
+            *(bus.node, bus.directory, bus.instance, bus.reregister, endpoint.streams),
+            *offers.changes,
+        )
+        self._offered: tuple[int, ...] = ()
         self._registrations = 0
         self._trouble = ""
 
@@ -208,8 +212,9 @@ class ServeResource:
 
     def _publish_offer(self) -> None:
         view = self._bus.node.value
-        if view is not None and self._bus.node.version != self._offered:
-            self._offered = self._bus.node.version
+        versions = (self._bus.node.version, *(each.version for each in self._offers.changes))
+        if view is not None and versions != self._offered:
+            self._offered = versions
             self._endpoint.publish(self._offers.offer(view))
 
     def _note_registered(self) -> None:

@@ -7,12 +7,13 @@ import errno
 import logging
 import os
 import posixpath
-from collections.abc import Callable, Sequence
+import stat
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 from ascend_agent.errors import HostError
-from ascend_agent.model.allocation import DirectoryWant
+from ascend_agent.model.allocation import DirectoryWant, PathKind
 from ascend_agent.runtime.threads import Threads
 
 log = logging.getLogger(__name__)
@@ -57,6 +58,10 @@ class LocalHostFiles:
         mounts, refused = parse_mount_list(text)
         self._note(refused=", ".join(refused))
         return mounts
+
+    async def kinds(self, paths: Sequence[str]) -> Mapping[str, PathKind]:
+        """Return what is at each of *paths* that exists, links followed as the host does."""
+        return await self._ask(lambda: self._kinds(paths), about=", ".join(paths[:3]))
 
     def locate(self, path: str) -> str:
         """Return where we see *path*, with links followed as the host follows them; may block.
@@ -104,6 +109,16 @@ class LocalHostFiles:
         # Where Path.exists raises, for what we may not look at, os.path says that it is absent.
         return frozenset(path for path in paths if os.path.exists(self.locate(path)))  # noqa: PTH110 -- as said
 
+    def _kinds(self, paths: Sequence[str]) -> Mapping[str, PathKind]:
+        found = {}
+        for path in paths:
+            try:
+                mode = os.stat(self.locate(path)).st_mode  # noqa: PTH116 -- a located string
+            except OSError:
+                continue  # as in _existing: what we may not look at is absent
+            found[path] = _kind(mode)
+        return found
+
     def _list(self, path: str) -> tuple[str, ...]:
         try:
             names = os.listdir(self.locate(path))  # noqa: PTH208 -- names, not paths of ours
@@ -118,6 +133,12 @@ class LocalHostFiles:
         if len(data) > _LIST_BYTES:
             raise OSError(errno.EFBIG, f"longer than {_LIST_BYTES} bytes")
         return data.decode(errors="replace")
+
+
+def _kind(mode: int) -> PathKind:
+    if stat.S_ISREG(mode):
+        return PathKind.FILE
+    return PathKind.DIRECTORY if stat.S_ISDIR(mode) else PathKind.OTHER
 
 
 def _link(path: str) -> str | None:

@@ -22,13 +22,7 @@ from ascend_agent.model.allocation import (
     Holder,
     PreferenceRequest,
 )
-from ascend_agent.model.ids import (
-    DeviceName,
-    NumaNode,
-    PluginDeviceId,
-    ResourceName,
-    format_device_name,
-)
+from ascend_agent.model.ids import NumaNode, PluginDeviceId, ResourceName
 
 API_VERSION = "v1beta1"
 # Encoding a first message loads more of betterproto2's libraries, which would hold up the loop in
@@ -179,16 +173,12 @@ def format_group(group: DeviceGroup) -> bytes:
     so the rest of a device is encoded once.
     """
     rest = {fit: _format_state(fit, group.numa) for fit in (True, False)}
-    shares: Sequence[int | None] = (None,) if group.shares == 1 else range(group.shares)
     return b"".join(
         wire.format_field(
             _DEVICE_FIELD,
-            wire.format_field(
-                _ID_FIELD, format_device_name(DeviceName(group.word, group.npu, share)).encode()
-            )
-            + rest[group.fit(share or 0)],
+            wire.format_field(_ID_FIELD, device.encode()) + rest[group.fit(share)],
         )
-        for share in shares
+        for share, device in enumerate(group.devices)
     )
 
 

@@ -4,7 +4,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from ascend_agent.model.ids import NumaNode, PhyId, PluginDeviceId, ResourceName
+from ascend_agent.model.cluster import Edit
+from ascend_agent.model.ids import (
+    DieId,
+    NumaNode,
+    PhyId,
+    PluginDeviceId,
+    ResourceName,
+    format_device_names,
+    format_share_names,
+)
+from ascend_agent.model.pods import PodKey, PodRef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,22 +46,100 @@ class RefusalReason(Enum):
     NOT_READY = "not-ready"
     MISSING_DEVICE_NODE = "missing-device-node"
     HELD_DEVICE = "held-device"
+    NO_POD = "no-pod"
+    BAD_ANNOTATION = "bad-annotation"
+    BAD_QUOTA = "bad-quota"
+    BAD_MODE = "bad-mode"
+    MISSING_MOUNT = "missing-mount"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """A decision against a request; *detail* names the id, the value and the remedy."""
+    """A decision against a request; *detail* names the id, the value and the remedy.
+
+    ``pod`` None: nobody knows whose request it is. ``failure`` holds what must be edited because
+    of the refusal, each whatever becomes of the others.
+    """
 
     reason: RefusalReason
     detail: str
+    pod: PodRef | None = None
+    failure: tuple[Edit, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeedFresh:
+    """The facts at hand don't decide; what they lack must be read from the API server.
+
+    Asked for are always the own Node and the pods of this node, besides *pods* by name.
+    ``otherwise`` is the answer if nothing that is read helps in time.
+    """
+
+    pods: tuple[PodKey, ...]
+    otherwise: Refused
+
+
+@dataclass(frozen=True, slots=True)
+class WholeSlice:
+    """The container gets its NPUs undivided."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TemplateSlice:
+    """The container runtime cuts a vNPU of this template for the container, of its one NPU."""
+
+    template: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SoftSlice:
+    """A library in the container keeps it to its share of each of its NPUs.
+
+    ``memory_mib`` and ``core_percent`` hold for each NPU, 0: no limit. ``registry`` is the NPU in
+    whose registry file the container takes its turns; ``directory`` names its own directory,
+    ``<pod uid>_<container>``.
+    """
+
+    memory_mib: int
+    core_percent: int
+    registry: PhyId
+    directory: str
+
+
+Slice = WholeSlice | TemplateSlice | SoftSlice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
-    """The NPUs one container gets, ascending by physical id, without repeats."""
+    """The NPUs one container gets, ascending by physical id, without repeats.
+
+    ``slice`` is how much of them. Where a scheduler chose, ``pod`` and ``container`` are whose
+    they are; ``commit`` must be acknowledged before the answer, ``settle`` is edited after it and
+    ``failure`` instead of it if the answer is never given, each whatever becomes of the others.
+    ``remarks`` are worth telling the owner of the pod.
+    """
 
     resource: ResourceName
     npus: tuple[PhyId, ...]
+    slice: Slice = WholeSlice()
+    pod: PodRef | None = None
+    container: str = ""
+    commit: tuple[Edit, ...] = ()
+    settle: tuple[Edit, ...] = ()
+    failure: tuple[Edit, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settlement:
+    """Edits that an Allocate leaves behind, each whatever becomes of the others; ``why`` for logs.
+
+    ``pod`` is whose Allocate it was, None where nobody knows.
+    """
+
+    pod: PodRef | None
+    edits: tuple[Edit, ...]
+    why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,11 +174,30 @@ class DirectoryWant:
     permissions: str = "rw"
 
 
+class PathKind(Enum):
+    """What is at a path of the host, links followed."""
+
+    ANY = "any"
+    FILE = "file"
+    DIRECTORY = "directory"
+    OTHER = "other"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MountWant:
-    """A host path a container should see read-only, if it exists."""
+    """A host path a container should see; one that is not mandatory only if it exists.
+
+    ``container_path`` None: under its own name. ``alternatives`` are tried in order where ``path``
+    does not exist. A mandatory one must be there and of its ``kind``: a runtime would make an
+    empty directory in its place.
+    """
 
     path: str
+    container_path: str | None = None
+    alternatives: tuple[str, ...] = ()
+    read_only: bool = True
+    mandatory: bool = False
+    kind: PathKind = PathKind.ANY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +213,19 @@ class InjectionWants:
     directories: tuple[DirectoryWant, ...] = ()
     mounts: tuple[MountWant, ...] = ()
     cdi_devices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlicePlan:
+    """What a slice adds to a container, and the directory of its own that it needs beforehand.
+
+    ``directory`` is a name below the root of such directories; it is made anew, empty, and taken
+    away again where the answer is never given.
+    """
+
+    envs: Mapping[str, str] = field(default_factory=dict)
+    mounts: tuple[MountWant, ...] = ()
+    directory: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +262,8 @@ class DeviceGroup:
     """The kubelet devices of one NPU: one, or one a share (``design`` D14).
 
     ``shares`` 1 means a whole NPU, whose id carries no share number. ``kept`` not None: of a
-    healthy NPU only these shares are fit (0 for a whole one), the others are not.
+    healthy NPU only these shares are fit (0 for a whole one), the others are not. ``die`` not
+    None: the devices are called by the die's serial, and carry their number in any case.
     """
 
     word: str
@@ -151,6 +272,14 @@ class DeviceGroup:
     healthy: bool
     numa: NumaNode | None
     kept: frozenset[int] | None = None
+    die: DieId | None = None
+
+    @property
+    def devices(self) -> tuple[PluginDeviceId, ...]:
+        """The names of the devices, ascending by share."""
+        if self.die is not None:
+            return format_share_names(die=self.die, shares=self.shares)
+        return format_device_names(word=self.word, phy=self.npu, shares=self.shares)
 
     def fit(self, share: int) -> bool:
         """Return whether the kubelet may give *share* out; 0 for a whole NPU."""

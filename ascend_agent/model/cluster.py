@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from ascend_agent.model.ids import Millis, NodeName, ObjectVersion, PodUid
-from ascend_agent.model.pods import PodKey, Pods
+from ascend_agent.model.pods import PodKey, PodRef, Pods
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,12 +29,14 @@ class NodeEdit:
 
     Keys that are not named stay as they are. Only what differs is sent, as one merge patch.
     ``expects`` names annotations with the value on which the edit was decided: it is refused where
-    one has another value by then, which is not the one wanted either.
+    one has another value by then, which is not the one wanted either. ``answered`` names
+    annotations in which others write as well, in turn with us: who does is no stranger.
     """
 
     labels: Mapping[str, str | None]
     annotations: Mapping[str, str | None]
     expects: Mapping[str, str | None] = field(default_factory=dict)
+    answered: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +65,7 @@ Edit = NodeEdit | PodEdit | NodeAnnotationRemoval
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeEvent:
-    """One Kubernetes Event about the own Node, as it should stand in the API server.
+    """One Kubernetes Event about the own Node, or about *pod*, as it should stand there.
 
     ``name`` is its own for ever; what else is here may change, as it happens again. ``warning``:
     of type Warning, else Normal. ``count`` is how often it happened from ``first_ms`` to
@@ -79,6 +81,7 @@ class NodeEvent:
     count: int
     first_ms: Millis
     last_ms: Millis
+    pod: PodRef | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -96,6 +96,23 @@ def parse_device_name(text: str, *, word: str, shares: int) -> DeviceName | None
     return DeviceName(word, PhyId(numbers[0]), numbers[1])
 
 
+def format_share_names(*, die: DieId, shares: int) -> tuple[PluginDeviceId, ...]:
+    """Return ``<die>-<share>`` for each share, ascending; a whole NPU is share 0 of 1."""
+    return tuple([PluginDeviceId(f"{die}-{share}") for share in range(shares)])
+
+
+def parse_share_name(text: str) -> tuple[DieId, int] | None:
+    """Return the die and the share that *text* names, or None where it names none.
+
+    A die's serial has dashes itself, so the last one counts. Only the canonical spelling is
+    accepted, as in ``parse_device_name``.
+    """
+    die, dash, share = text.rpartition("-")
+    if not (dash and die and share.isascii() and share.isdigit() and len(share) <= _LONGEST_NUMBER):
+        return None
+    return (DieId(die), int(share)) if str(int(share)) == share else None
+
+
 def parse_device_number(text: str) -> PhyId | None:
     """Return the physical id in which *text*, a device's name in any spelling, ends, or None.
 

@@ -6,6 +6,7 @@ from enum import Enum
 
 from ascend_agent.model.allocation import DeviceGroup
 from ascend_agent.model.ids import Millis, PhyId, ResourceName
+from ascend_agent.model.pods import PodRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +114,7 @@ class AllocateServed:
 
     ``waited_s`` is the part of ``took_s`` that it waited for another one of its resource.
     ``unchecked`` are the NPUs among ``npus`` of which nobody knew whether a process holds them.
+    ``pod`` is whose it was where a scheduler said so; ``remarks`` are for that pod's owner.
     """
 
     resource: ResourceName
@@ -122,3 +124,5 @@ class AllocateServed:
     at_ms: Millis
     waited_s: float = 0.0
     unchecked: tuple[PhyId, ...] = ()
+    pod: PodRef | None = None
+    remarks: tuple[str, ...] = ()

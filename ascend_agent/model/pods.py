@@ -18,6 +18,14 @@ class PodKey:
         return f"{self.namespace}/{self.name}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodRef:
+    """One pod and no other: what people call it, and what tells it from its namesakes."""
+
+    key: PodKey
+    uid: PodUid
+
+
 class PodPhase(Enum):
     """``status.phase``; a phase that is missing or new counts as UNKNOWN."""
 
@@ -62,6 +70,11 @@ class Pod:
     annotations: Mapping[str, str]
     containers: tuple[PodContainer, ...]
     created_at_ms: Millis
+
+    @property
+    def ref(self) -> PodRef:
+        """What names this very pod."""
+        return PodRef(key=self.key, uid=self.uid)
 
     @property
     def finished(self) -> bool:

@@ -1,16 +1,18 @@
 """All that a dialect may know, as of one moment."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from ascend_agent.model.allocation import DeviceGroup
 from ascend_agent.model.chip import ChipSpec
 from ascend_agent.model.cluster import NodeObject
+from ascend_agent.model.hami import HamiState
 from ascend_agent.model.health import NodeView
-from ascend_agent.model.ids import Millis, ResourceName
+from ascend_agent.model.ids import Millis, NodeName, PodUid, ResourceName
 from ascend_agent.model.isolation import IsolationTexts
 from ascend_agent.model.npu import DriverState
+from ascend_agent.model.pods import Pod, PodKey
 
 
 class SharePolicy(Enum):
@@ -21,10 +23,30 @@ class SharePolicy(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterFacts:
+    """What is known of the API server's side for one decision, live reads laid over the watches.
+
+    ``node`` None: not known. ``pods`` are those of this node, once they are ``known``. ``others``
+    are pods that were asked for by name and read live, None: there is no such pod. ``fresh``: Node
+    and pods were read live for this decision. ``served`` is the pod that the last Allocate was
+    for, if that was lately.
+    """
+
+    node_name: NodeName
+    node: NodeObject | None = None
+    pods: tuple[Pod, ...] = ()
+    known: bool = False
+    others: Mapping[PodKey, Pod | None] = field(default_factory=dict)
+    fresh: bool = False
+    served: PodUid | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class World:
     """What a decision about one resource may rest on.
 
     ``groups`` is what the kubelet is offered for ``resource`` right now, ordered by physical id.
+    ``hami`` and ``facts`` None: no scheduler's annotations are gone by.
     """
 
     view: NodeView
@@ -32,6 +54,8 @@ class World:
     groups: tuple[DeviceGroup, ...]
     share_policy: SharePolicy
     now: Millis
+    hami: HamiState | None = None
+    facts: ClusterFacts | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

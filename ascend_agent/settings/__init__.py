@@ -4,6 +4,7 @@
 """
 
 from ascend_agent.settings.agent import (
+    DialectName,
     DriverKind,
     InjectionWay,
     LogLevel,
@@ -18,6 +19,7 @@ from ascend_agent.settings.expectations import (
     SwitchExpectation,
 )
 from ascend_agent.settings.forms import HttpAddress
+from ascend_agent.settings.hami import HamiSettings, HookMount
 from ascend_agent.settings.problems import Problem
 from ascend_agent.settings.simulated import CHIPS, ChipShape, SimulatedNode
 from ascend_agent.settings.steps import (
@@ -36,12 +38,15 @@ from ascend_agent.settings.switch_steps import SwitchPlace, SwitchStep
 __all__ = [
     "CHIPS",
     "ChipShape",
+    "DialectName",
     "DpuStep",
     "DriverKind",
     "DropStep",
     "Expectation",
     "FaultStep",
+    "HamiSettings",
     "HangStep",
+    "HookMount",
     "HttpAddress",
     "InjectionWay",
     "LinkStep",

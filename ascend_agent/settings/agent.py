@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from ascend_agent.model.world import SharePolicy
 from ascend_agent.settings.forms import (
@@ -21,6 +21,7 @@ from ascend_agent.settings.forms import (
     PluginDirectory,
     SocketPath,
 )
+from ascend_agent.settings.hami import HamiSettings
 from ascend_agent.settings.simulated import SimulatedNode
 
 
@@ -29,6 +30,13 @@ class DriverKind(StrEnum):
 
     DCMI = "dcmi"
     SIMULATED = "simulated"
+
+
+class DialectName(StrEnum):
+    """Which scheduler decides who gets what; ``plain``: the kubelet."""
+
+    PLAIN = "plain"
+    HAMI = "hami"
 
 
 class InjectionWay(StrEnum):
@@ -57,11 +65,12 @@ class LogStyle(StrEnum):
     CONSOLE = "console"
 
 
-class Settings(BaseModel):
+class Settings(HamiSettings):
     """The settings of one agent; frozen, each valid in itself."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
+    dialect: DialectName = Field(
+        default=DialectName.PLAIN, description="scheduler that decides who gets what"
+    )
     driver: DriverKind = Field(default=DriverKind.DCMI, description="vendor library, or simulated")
     library: AbsolutePath | None = Field(
         default=None, description="path of libdcmi.so; searched for by default"
@@ -210,9 +219,14 @@ class Settings(BaseModel):
 
     @property
     def way(self) -> InjectionWay:
-        """The way in that is taken: ``auto`` follows the container runtime."""
+        """The way in that is taken: ``auto`` follows the container runtime.
+
+        HAMi's pods run with the vendor's, which acts on what the answer's environment says.
+        """
         if self.inject is not InjectionWay.AUTO:
             return self.inject
+        if self.dialect is DialectName.HAMI:
+            return InjectionWay.RUNTIME
         return InjectionWay.RUNTIME if self.docker_runtime else InjectionWay.DEVICES
 
     @property

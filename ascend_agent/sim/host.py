@@ -1,8 +1,8 @@
 """The host of a simulated node: every file that an answer could rely on exists."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from ascend_agent.model.allocation import DirectoryWant
+from ascend_agent.model.allocation import DirectoryWant, PathKind
 from ascend_agent.model.ids import NumaNode
 from ascend_agent.model.npu import NpuIdentity
 
@@ -21,6 +21,10 @@ class SimulatedFiles:
     async def base_mounts(self) -> tuple[str, ...] | None:
         """Return that the host keeps no mount list of its own."""
         return None
+
+    async def kinds(self, paths: Sequence[str]) -> Mapping[str, PathKind]:
+        """Return that each of *paths* is a file."""
+        return dict.fromkeys(paths, PathKind.FILE)
 
 
 class SimulatedNuma:

@@ -1,8 +1,8 @@
 """A host whose files a test names."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from ascend_agent.model.allocation import DirectoryWant
+from ascend_agent.model.allocation import DirectoryWant, PathKind
 
 
 class FakeHost:
@@ -26,3 +26,10 @@ class FakeHost:
 
     async def base_mounts(self) -> tuple[str, ...] | None:
         return self.mounts
+
+    async def kinds(self, paths: Sequence[str]) -> Mapping[str, PathKind]:
+        return {
+            path: PathKind.DIRECTORY if path in self.directories else PathKind.FILE
+            for path in paths
+            if path in self.paths or path in self.directories
+        }

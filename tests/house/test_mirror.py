@@ -10,6 +10,7 @@ from tests.house.sources import PACKAGE, ROOT, Source, sources
 pytestmark = pytest.mark.slow  # each reads the whole project
 
 WITHOUT = {
+    "ascend_agent/app_hami.py": "as app.py: tests/agent and tests/cluster play it",
     "ascend_agent/app.py": "tests/agent plays the whole agent, which is what it puts together",
 }
 SCENE = "pytestmark = pytest.mark.cluster"

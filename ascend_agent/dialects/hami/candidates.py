@@ -1,0 +1,91 @@
+"""Whose request it is: the kubelet does not say, so it is told by evidence.
+
+Decides which pods of this node a request may be of, and which of them comes first. A pod that has
+all it is to get, is going, or waits elsewhere is none, whatever the node lock says (HAMi A4 to A8).
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ascend_agent.dialects.hami import keys
+from ascend_agent.dialects.hami.annotation import BadText, Slot, first_filled, parse_slots
+from ascend_agent.dialects.hami.node_lock import NodeLock
+from ascend_agent.model.ids import DieId, NodeName, PodUid
+from ascend_agent.model.pods import Pod, PodPhase
+
+_PHASES: Final = {PodPhase.PENDING, PodPhase.UNKNOWN}
+"""The API server leaves the phase of a pod out until the kubelet has seen it."""
+
+_BOUND: Final = {keys.ALLOCATING, keys.SUCCESS}
+_NO_TIME: Final = 2**63
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A pod that waits for devices; ``index`` is the first slot of ``left`` that has some."""
+
+    pod: Pod
+    left: tuple[Slot, ...]
+    index: int
+
+    @property
+    def slot(self) -> Slot:
+        """The devices of the container that is next."""
+        return self.left[self.index]
+
+
+def find_waiting(pods: Sequence[Pod], *, node: NodeName, word: str) -> tuple[Candidate, ...]:
+    """Return the pods of this node that still wait for devices of *word*, in no order."""
+    return tuple(found for pod in pods if (found := _waiting(pod, node, word)) is not None)
+
+
+def rank(
+    candidates: Sequence[Candidate],
+    *,
+    served: PodUid | None,
+    lock: NodeLock | None,
+    dies: Sequence[DieId],
+) -> list[Candidate]:
+    """Return *candidates*, the most likely first.
+
+    The pod that was served last and still waits; the owner of the lock; one whose devices the
+    kubelet asks for, as we may have advised it; the one that was bound first.
+    """
+    asked = Counter(dies)
+    owner = lock.owner if lock else None
+
+    def likeliness(one: Candidate) -> tuple[bool, bool, bool, int, int, str]:
+        pod = one.pod
+        matches = Counter(device.die for device in one.slot) == asked
+        return (
+            pod.uid != served,
+            pod.key != owner,
+            not matches,
+            _bind_time(pod),
+            pod.created_at_ms,
+            pod.uid,
+        )
+
+    return sorted(candidates, key=likeliness)
+
+
+def _waiting(pod: Pod, node: NodeName, word: str) -> Candidate | None:
+    notes = pod.annotations
+    if pod.terminating or pod.phase not in _PHASES or pod.node != node:
+        return None
+    if notes.get(keys.NODE) != node or keys.BIND_TIME not in notes:
+        return None
+    if notes.get(keys.BIND_PHASE) not in _BOUND:
+        return None
+    left = parse_slots(notes.get(keys.to_allocate(word), ""))
+    if isinstance(left, BadText):
+        return None
+    index = first_filled(left)
+    return None if index is None else Candidate(pod=pod, left=left, index=index)
+
+
+def _bind_time(pod: Pod) -> int:
+    text = pod.annotations.get(keys.BIND_TIME, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else _NO_TIME  # noqa: PLR2004 -- what fits 64 bits

@@ -1,0 +1,162 @@
+"""How much of its devices a container gets: a template's part, a soft slice, or all of them.
+
+Decides by pod, node and runtime info (HAMi D1), and refuses what no card has (AL-12) and what the
+container runtime would refuse later (HAMi D2).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ascend_agent.dialects.hami import keys
+from ascend_agent.dialects.hami.annotation import Slot, SlotDevice
+from ascend_agent.dialects.hami.runtime_info import RuntimeEntry
+from ascend_agent.model.allocation import (
+    RefusalReason,
+    Refused,
+    Slice,
+    SoftSlice,
+    TemplateSlice,
+    WholeSlice,
+)
+from ascend_agent.model.hami import HamiChip, HamiState, PodMode
+from ascend_agent.model.ids import PhyId, ResourceName
+from ascend_agent.model.pods import Pod
+
+_ALL_CORES: Final = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """What of its devices a container gets, and what its owner should know about that."""
+
+    slice: Slice
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotGrant:
+    """One container's slot: entries and physical ids go by position, as the devices do."""
+
+    pod: Pod
+    slot: Slot
+    entries: tuple[RuntimeEntry | None, ...]
+    phys: tuple[PhyId, ...]
+    directory: str
+
+    @property
+    def pairs(self) -> tuple[tuple[SlotDevice, RuntimeEntry | None], ...]:
+        """Each device with its entry."""
+        return tuple(zip(self.slot, self.entries, strict=True))
+
+
+def cut(grant: SlotGrant, state: HamiState, chip: HamiChip) -> Cut | Refused:
+    """Return what the container gets of the NPUs of *grant*."""
+    wants_soft = grant.pod.annotations.get(keys.MODE) == keys.SOFT_MODE
+    if wants_soft or (state.wants_soft and _follows_node(grant.entries, state.rules.pod_mode)):
+        return _soft(grant, state, chip)
+    return _hard(grant, state, chip)
+
+
+def _follows_node(entries: Sequence[RuntimeEntry | None], mode: PodMode) -> bool:
+    if mode is PodMode.AUTO:
+        return any(entry is not None and entry.memory_mib is not None for entry in entries)
+    return mode is PodMode.ALWAYS
+
+
+# --- soft ----------------------------------------------------------------------------------
+
+
+def _soft(grant: SlotGrant, state: HamiState, chip: HamiChip) -> Cut | Refused:
+    if state.wants_soft and not state.soft:
+        # Without the library in place the container would run without any limit (IM-7).
+        return Refused(
+            reason=RefusalReason.BAD_MODE,
+            detail=f"soft slices can't be had on this node now: {state.soft_trouble}",
+        )
+    memory = max(_memory(*each) for each in grant.pairs)
+    core = max(_core(*each) for each in grant.pairs)
+    if state.rules.check_quotas and (wrong := _out_of_range(memory, core, chip)):
+        return wrong
+    remarks: tuple[str, ...] = ()
+    if not state.wants_soft:
+        remark = (
+            "the pod asks for a soft slice (huawei.com/vnpu-mode: hami-core), but this node is "
+            "not in soft mode: NPUs can't be opened by several containers here"
+        )
+        remarks = (remark,)
+    return Cut(
+        slice=SoftSlice(
+            memory_mib=max(memory, 0),
+            core_percent=max(core, 0),
+            registry=grant.phys[0],
+            directory=grant.directory,
+        ),
+        remarks=remarks,
+    )
+
+
+def _memory(device: SlotDevice, entry: RuntimeEntry | None) -> int:
+    if entry is not None and entry.memory_mib is not None:
+        return entry.memory_mib
+    return device.memory_mib
+
+
+def _core(device: SlotDevice, entry: RuntimeEntry | None) -> int:
+    if entry is not None and entry.core_percent is not None:
+        return entry.core_percent
+    return device.core_percent
+
+
+def _out_of_range(memory: int, core: int, chip: HamiChip) -> Refused | None:
+    most = max(chip.allocatable_mib, chip.capacity_mib)
+    for what, value, limit in (("memory", memory, most), ("core", core, _ALL_CORES)):
+        if not 0 <= value <= limit:
+            unit = "MiB" if what == "memory" else "percent"
+            return Refused(
+                reason=RefusalReason.BAD_QUOTA,
+                detail=f"{what} {value} {unit} is not 0 to {limit}, which is what a {chip.word} "
+                "has: correct the pod's limits, or --hami-check-quotas=false to let it pass",
+            )
+    return None
+
+
+# --- hard ----------------------------------------------------------------------------------
+
+
+def _hard(grant: SlotGrant, state: HamiState, chip: HamiChip) -> Cut | Refused:
+    templates = [_template(device.memory_mib, entry, chip) for device, entry in grant.pairs]
+    name = next((each for each in templates if each), "")
+    core = max(_core(*each) for each in grant.pairs)
+    if state.rules.check_quotas:
+        for device in grant.slot:
+            if wrong := _out_of_range(device.memory_mib, core, chip):
+                return wrong
+    if not name:
+        return Cut(slice=WholeSlice())
+    if len(grant.slot) > 1:
+        return Refused(
+            reason=RefusalReason.BAD_MODE,
+            detail=f"template {name} for {len(grant.slot)} devices: a container runtime cuts one "
+            "device only; ask for whole cards, or for one device",
+        )
+    remarks: tuple[str, ...] = ()
+    if core > 0 and _asks_core(grant, chip):
+        remark = (
+            f"the core request of {core} has no effect: a hard slice has the cores of its "
+            f"template {name}"
+        )
+        remarks = (remark,)
+    return Cut(slice=TemplateSlice(template=name), remarks=remarks)
+
+
+def _asks_core(grant: SlotGrant, chip: HamiChip) -> bool:
+    core = ResourceName(chip.core_resource)
+    return any(container.limits.get(core, 0) > 0 for container in grant.pod.containers)
+
+
+def _template(memory_mib: int, entry: RuntimeEntry | None, chip: HamiChip) -> str:
+    if entry is not None:
+        return entry.template  # a name we don't know may be one the driver knows
+    found = chip.template_for(memory_mib)
+    return found.name if found else ""

@@ -1,0 +1,65 @@
+"""The node lock: whose pod is being bound, and when somebody may give it back.
+
+Decides what its text means and whether it may be removed. That is always done with a test for the
+very text (JSON patch), so another pod's lock can't be removed by mistake (AL-3).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from ascend_agent.dialects.hami import keys
+from ascend_agent.dialects.hami.annotation import BadText, parse_slots
+from ascend_agent.model.cluster import NodeAnnotationRemoval
+from ascend_agent.model.pods import Pod, PodKey, PodRef
+
+_PARTS: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeLock:
+    """The lock as it is; ``owner`` None: it names nobody, as Volcano's, or nothing readable.
+
+    ``readable`` False: neither a time alone nor time, namespace and name. Nobody touches that.
+    """
+
+    text: str
+    owner: PodKey | None
+    readable: bool = True
+
+    @property
+    def removal(self) -> NodeAnnotationRemoval:
+        """The edit that removes this lock and no other."""
+        return NodeAnnotationRemoval(key=keys.LOCK, expected=self.text)
+
+
+def lock_of(annotations: Mapping[str, str]) -> NodeLock | None:
+    """Return the lock that a Node with these annotations has, None where it has none."""
+    text = annotations.get(keys.LOCK)
+    if text is None:
+        return None
+    parts = text.split(",")
+    if len(parts) == 1:
+        return NodeLock(text=text, owner=None, readable=bool(text))
+    if len(parts) != _PARTS or not all(parts):
+        return NodeLock(text=text, owner=None, readable=False)
+    return NodeLock(text=text, owner=PodKey(namespace=parts[1], name=parts[2]))
+
+
+def is_released_by(lock: NodeLock, served: PodRef) -> bool:
+    """Return whether the lock goes once *served* has all it is to get: it names it, or nobody."""
+    return lock.readable and lock.owner in {None, served.key}
+
+
+def is_stale(owner: Pod | None, *, word: str) -> bool:
+    """Return whether the pod that a lock names needs it no more; *owner* as read live, None: gone.
+
+    One that is not bound yet is in no list of this node, so nothing but a live read counts.
+    """
+    if owner is None or owner.finished or owner.terminating:
+        return True
+    left = owner.annotations.get(keys.to_allocate(word))
+    if left is None:
+        return False  # not ours, or not annotated yet
+    slots = parse_slots(left)
+    return not isinstance(slots, BadText) and not any(slots)

@@ -1,0 +1,174 @@
+"""How HAMi is configured, and what of it holds on this node.
+
+Memory is MiB, cores are percent unless said otherwise. Source: HAMi's ``device-config.yaml`` and
+``node-config.yaml``, whose words the fields keep in ours.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from ascend_agent.model.ids import CardId, DieId, ResourceName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HamiTemplate:
+    """One way the driver can cut a chip."""
+
+    name: str
+    memory_mib: int
+    ai_core: int = 0
+    ai_cpu: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HamiChip:
+    """One entry of ``configs``: a chip, what it is called, how it may be cut.
+
+    ``word`` is ``commonWord``, part of most annotation keys. ``allocatable_mib`` is published and
+    granted to a whole card, ``capacity_mib`` the largest request that still means one.
+    ``templates`` ascend by memory.
+    """
+
+    chip_name: str
+    word: str
+    resource: ResourceName
+    memory_resource: str
+    allocatable_mib: int
+    capacity_mib: int
+    core_resource: str = ""
+    memory_factor: int = 1
+    ai_core: int = 0
+    ai_cpu: int = 0
+    runtime_class: str = ""
+    overwrite_env: bool = False
+    super_pod: bool = False
+    templates: tuple[HamiTemplate, ...] = ()
+
+    @property
+    def derived_shares(self) -> int:
+        """Devices an NPU where nobody says otherwise: as many as the smallest template fits."""
+        smallest = self.templates[0].memory_mib if self.templates else 0
+        return max(1, self.allocatable_mib // smallest) if smallest > 0 else 1
+
+    def template_for(self, memory_mib: int) -> HamiTemplate | None:
+        """Return the smallest template of at least this memory, None: a whole card."""
+        return next((each for each in self.templates if each.memory_mib >= memory_mib), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HamiNodeEntry:
+    """The entry of ``node-config.yaml`` for this node; what it does not say is None or empty."""
+
+    soft: bool | None = None
+    shares: int | None = None
+    hidden_dies: frozenset[DieId] = frozenset()
+    hidden_cards: frozenset[CardId] = frozenset()
+
+
+class HamiLayout(Enum):
+    """Which shape ``vnpus`` of ``device-config.yaml`` had."""
+
+    BUILT_IN = "built-in"  # no file: the table of this agent
+    FLAT = "flat"  # a list of chips, HAMi before 2.9
+    NESTED = "nested"  # hamiVnpuCore and configs, HAMi since 2.9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HamiConfig:
+    """Both files as understood; ``entry`` None: none of this node."""
+
+    chips: tuple[HamiChip, ...]
+    soft: bool = False
+    layout: HamiLayout = HamiLayout.BUILT_IN
+    entry: HamiNodeEntry | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HamiFiles:
+    """The files as last read: text by role (``device``, ``node``), or why one can't be read.
+
+    A role in neither: there is no such file.
+    """
+
+    texts: Mapping[str, str] = field(default_factory=dict)
+    troubles: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SoftHost:
+    """Whether the host can limit containers in soft mode; ``trouble`` says why not."""
+
+    ready: bool
+    trouble: str = ""
+
+
+class PodMode(Enum):
+    """Which pods that don't say get a soft slice on a node in soft mode.
+
+    ``AUTO``: those whose runtime info carries a memory, as HAMi 2.10 writes it.
+    """
+
+    AUTO = "auto"
+    ALWAYS = "always"
+    NEVER = "never"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HamiRules:
+    """How strict we are, as the operator wants it; the defaults are what the plugin should do.
+
+    ``strict_lock``: nobody but the owner of the node lock is served. ``network_group``: how many
+    NPUs are in network group 0.
+    """
+
+    pod_mode: PodMode = PodMode.AUTO
+    strict_lock: bool = False
+    fence: bool = True
+    refuse_unhealthy: bool = True
+    check_quotas: bool = True
+    network_group: int = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HamiState:
+    """What holds on this node, as of one moment; every sink goes by the same.
+
+    ``chip`` None: none of the NPUs is configured, ``trouble`` says which there are and which are
+    configured. ``shares`` is devices an NPU. ``wants_soft`` is what the files ask for, ``soft``
+    what is done: False as well while the host is not prepared, ``soft_trouble`` says why.
+    ``warnings`` are about the files; ``refused`` says of each new content that can't be used why,
+    and the one before stays in force. ``origins`` says where each value came from.
+    """
+
+    config: HamiConfig
+    chip: HamiChip | None
+    rules: HamiRules = HamiRules()
+    shares: int = 1
+    wants_soft: bool = False
+    soft: bool = False
+    trouble: str = ""
+    soft_trouble: str = ""
+    warnings: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+    origins: Mapping[str, str] = field(default_factory=dict)
+
+
+class RegistrationPhase(Enum):
+    """Where this node stands with HAMi's scheduler."""
+
+    WAITING = "waiting"  # not told yet: no NPU, no API server, or another agent's turn
+    REPORTED = "reported"  # our last word stands
+    ASKED = "asked"  # the scheduler asks, the answer is due
+    LEAVING = "leaving"  # taken back on purpose
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HamiRegistration:
+    """What the scheduler was told last; ``devices`` is the text of the device list."""
+
+    phase: RegistrationPhase
+    word: str = ""
+    devices: str = ""
+    handshake: str = ""
+    detail: str = ""
