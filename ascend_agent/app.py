@@ -33,7 +33,9 @@ from ascend_agent.faults.catalog import BUILT_IN
 from ascend_agent.faults.fault_config import FILES
 from ascend_agent.faults.ledger import HealthRules, Ledger
 from ascend_agent.flows.allocate import Allocate
+from ascend_agent.flows.answer import Answer
 from ascend_agent.flows.connect_cluster import ConnectCluster
+from ascend_agent.flows.decide import Decide
 from ascend_agent.flows.detect_hangs import DetectHangs, HangProbes
 from ascend_agent.flows.enable_shares import EnableShares
 from ascend_agent.flows.feed_metrics import FeedMetrics, look
@@ -420,13 +422,19 @@ class Agent:
         for offer in offers:
             allocator = Allocate(
                 offers=offer,
-                injection=self._injection(),
-                host=self._host.files,
-                held=held,
+                decide=Decide(offers=offer, bus=bus, clock=self._clock, reader=None),
+                answer=Answer(
+                    offers=offer,
+                    injection=self._injection(),
+                    host=self._host.files,
+                    held=held,
+                    bus=bus,
+                ),
                 bus=bus,
                 served=served,
                 clock=self._clock,
                 timeout_s=settings.allocate_timeout_s,
+                turn=asyncio.Lock(),
             )
             endpoint = KubeletEndpoint(
                 plugin_dir=settings.device_plugin_dir,

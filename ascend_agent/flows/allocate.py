@@ -1,69 +1,108 @@
-"""AllocationRequest → dialect → injection → grant; the handler behind the kubelet's Allocate.
+"""Request → decision → grant → acknowledged edits → answer; behind the kubelet's Allocate.
 
-Which NPUs is the dialect's decision, what a container wants the injection's; here the host is
-asked what exists and whether a whole NPU is really free, everything has one deadline, and a
-refusal becomes an error for the pod.
+One call is one transaction: what must be acknowledged before the answer is, and where there is no
+answer, whatever the reason, what was made is undone and the failure is left to ``settle``. Which
+NPUs is the dialect's decision (``decide``), what the container is handed ``answer``'s. Everything
+has one deadline, and a refusal becomes an error for the pod.
 """
 
 import asyncio
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from ascend_agent.bus import Bus
-from ascend_agent.errors import AllocationError, HostError
-from ascend_agent.flows.held_npus import Held, HeldNpus, Holdings
-from ascend_agent.flows.offers import ResourceOffers
-from ascend_agent.injection.resolve import paths, resolve
-from ascend_agent.interfaces import HostFiles, Injection
+from ascend_agent.errors import AllocationError, ClusterError, HostError
+from ascend_agent.flows.answer import Answer
+from ascend_agent.flows.decide import Decide
+from ascend_agent.flows.offers import Offers
+from ascend_agent.interfaces import ClusterEditor
 from ascend_agent.model.allocation import (
     AllocationRequest,
     Assignment,
     ContainerGrant,
-    NeedFresh,
     PreferenceRequest,
-    RefusalReason,
     Refused,
+    Settlement,
 )
-from ascend_agent.model.chip import ChipSpec
-from ascend_agent.model.ids import PhyId, PluginDeviceId, format_device_names
+from ascend_agent.model.cluster import Edit, PodEdit
+from ascend_agent.model.ids import PhyId, PluginDeviceId
 from ascend_agent.model.kubelet import AllocateServed
-from ascend_agent.model.npu import Npu
-from ascend_agent.model.world import World
-from ascend_agent.runtime.beside import beside
+from ascend_agent.model.pods import PodRef
 from ascend_agent.runtime.clock import Clock
 from ascend_agent.runtime.topic import Publisher
 
 log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edits:
+    """How decisions get to the API server: at once, or after the answer."""
+
+    editor: ClusterEditor
+    settlements: Publisher[Settlement]
+
+
+@dataclass(slots=True, kw_only=True)
+class _Call:
+    """What one call has come to so far."""
+
+    assignments: list[Assignment] = field(default_factory=list)
+    refused: Refused | None = None
+    unchecked: list[PhyId] = field(default_factory=list)
+    made: list[str] = field(default_factory=list)
+
+    @property
+    def pod(self) -> PodRef | None:
+        """Whose call it is, as far as that is known."""
+        pods = [each.pod for each in self.assignments]
+        return (self.refused.pod if self.refused else None) or (pods[-1] if pods else None)
+
+    @property
+    def commit(self) -> tuple[PodEdit, ...]:
+        """What must be acknowledged, one edit a pod: the last word on each key counts."""
+        merged: dict[PodRef, PodEdit] = {}
+        for edit in self._pod_edits():
+            ref = PodRef(key=edit.pod, uid=edit.uid)
+            before = merged.get(ref)
+            annotations = {**(before.annotations if before else {}), **edit.annotations}
+            merged[ref] = replace(edit, annotations=annotations)
+        return tuple(merged.values())
+
+    def _pod_edits(self) -> Iterable[PodEdit]:
+        for assignment in self.assignments:
+            yield from (edit for edit in assignment.commit if isinstance(edit, PodEdit))
+
+
 class Allocate:
     """Answers Allocate, GetPreferredAllocation and PreStartContainer for one resource.
 
-    *held* None: nothing is asked of the driver, as where several pods may hold one NPU.
+    *turn* is held while a call is served, and by whoever must not work beside one. *edits* None:
+    nothing is ever edited.
     """
 
     def __init__(  # noqa: PLR0913 -- one for each thing that an answer rests on
         self,
         *,
-        offers: ResourceOffers,
-        injection: Injection,
-        host: HostFiles,
-        held: HeldNpus | None,
+        offers: Offers,
+        decide: Decide,
+        answer: Answer,
         bus: Bus,
         served: Publisher[AllocateServed],
         clock: Clock,
         timeout_s: float,
+        turn: asyncio.Lock,
+        edits: Edits | None = None,
     ) -> None:
         self._offers = offers
-        self._injection = injection
-        self._host = host
-        self._held = held
+        self._decide = decide
+        self._answer = answer
         self._bus = bus
         self._served = served
         self._clock = clock
         self._timeout_s = timeout_s
-        self._turn = asyncio.Lock()
+        self._turn = turn
+        self._edits = edits
 
     async def allocate(self, requests: Sequence[AllocationRequest]) -> tuple[ContainerGrant, ...]:
         """Return one grant a container; raises AllocationError, and then nothing was given."""
@@ -71,129 +110,108 @@ class Allocate:
         started = clock()
         waited_s: float | None = None
         granted: tuple[ContainerGrant, ...] = ()
-        unchecked: list[PhyId] = []
+        call = _Call()
         refusal = "cancelled"
         try:
             # One at a time within the deadline (AL-9); the lock is freed on every path (AL-10).
             async with asyncio.timeout(self._timeout_s), self._turn:
                 waited_s = clock() - started
-                granted = tuple([await self._grant(each, unchecked) for each in requests])
+                try:
+                    granted = tuple([await self._serve(each, call) for each in requests])
+                    await self._commit(call)
+                except BaseException:
+                    granted = ()
+                    await self._fail(call)
+                    raise
             refusal = ""
         except TimeoutError:
             refusal = (
-                f"no answer within {self._timeout_s:g} s: the host's files, the driver or another "
-                "Allocate took too long; see the agent's log and /status"
+                f"no answer within {self._timeout_s:g} s: the host's files, the driver, the API "
+                "server or another Allocate took too long; see the agent's log and /status"
             )
             raise AllocationError(refusal) from None
         except AllocationError as error:
             refusal = str(error)
             raise
-        except HostError as error:
+        except (HostError, ClusterError) as error:
             refusal = str(error)
             raise AllocationError(refusal) from error
         finally:
-            checked = (granted, tuple(unchecked))
-            self._note(*checked, refusal, took_s=clock() - started, waited_s=waited_s)
+            self._note(call, granted, refusal, took_s=clock() - started, waited_s=waited_s)
+        self._settle(call.pod, [each.settle for each in call.assignments], why="allocated")
         return granted
 
     async def prefer(
         self, requests: Sequence[PreferenceRequest]
     ) -> tuple[tuple[PluginDeviceId, ...], ...]:
         """Return the ids the kubelet should take, one tuple a container; empty: no wish."""
-        world = self._world()
-        lately = self._held.lately() if self._held else frozenset()
+        world = self._decide.world()
+        held = self._answer.lately_held()
+        avoid = {device for g in world.groups if g.npu in held for device in g.devices}
         return tuple(
-            self._offers.dialect.prefer(self._avoid(request, lately), world) for request in requests
+            self._offers.dialect.prefer(_without(request, avoid), world) for request in requests
         )
 
     async def check(self, devices: Sequence[PluginDeviceId]) -> None:
-        """Raise AllocationError where one of *devices* is unknown or unhealthy (KL-10)."""
+        """Raise AllocationError where one of *devices* is unknown or unhealthy (KL-10).
+
+        Where a scheduler chooses, the kubelet's ids name arbitrary NPUs: they only must be there.
+        """
+        world = self._decide.world()
+        if world.facts is not None:
+            offered = {device for group in world.groups for device in group.devices}
+            if unknown := [device for device in devices if device not in offered]:
+                raise AllocationError(
+                    f"device {unknown[0][:80]!r} is not offered as {self._offers.resource} on this "
+                    "node: recreate the pod"
+                )
+            return
         request = AllocationRequest(resource=self._offers.resource, devices=tuple(devices))
-        self._assign(request, self._world())
+        outcome = self._offers.dialect.assign(request, world)
+        if isinstance(outcome, Refused):
+            raise AllocationError(outcome.detail)
 
-    def _avoid(self, request: PreferenceRequest, npus: Iterable[PhyId]) -> PreferenceRequest:
-        """Return *request* without these whole NPUs, as far as others are left to choose from."""
-        names = {name for npu in npus for name in self._names(npu)} - {*request.must_include}
-        others = tuple(device for device in request.available if device not in names)
-        return replace(request, available=others) if len(others) >= request.size else request
+    async def _serve(self, request: AllocationRequest, call: _Call) -> ContainerGrant:
+        decided = await self._decide.decide(request, pending=call.commit)
+        if isinstance(decided, Refused):
+            call.refused = decided
+            raise AllocationError(decided.detail)
+        call.assignments.append(decided.assignment)
+        return await self._answer.grant(decided, unchecked=call.unchecked, made=call.made)
 
-    def _names(self, npu: PhyId) -> tuple[PluginDeviceId, ...]:
-        return format_device_names(word=self._offers.word, phy=npu, shares=self._offers.shares)
+    async def _commit(self, call: _Call) -> None:
+        """Have acknowledged what the answer rests on: until then a repeated call gets the same."""
+        if self._edits is None:
+            return
+        for edit in call.commit:
+            await self._edits.editor.apply(edit)
+        self._decide.remember(call.pod)
 
-    async def _grant(self, request: AllocationRequest, unchecked: list[PhyId]) -> ContainerGrant:
-        world = self._world()
-        assignment = self._assign(request, world)
-        chosen = set(assignment.npus)
-        npus = [
-            (view.npu, self._offers.spec_of(view.npu))
-            for view in world.view.npus
-            if view.npu.phy in chosen
-        ]
-        asking = self._find_held([npu for npu, _ in npus])
-        async with beside(asking, name="find held npus") as finding:
-            grant = await self._resolve(npus)
-            holdings = await finding
-        if holdings.held:
-            raise AllocationError(self._refuse(holdings.held[0]).detail)
-        unchecked += holdings.unknown
-        return grant
+    async def _fail(self, call: _Call) -> None:
+        """Undo what was made and leave the failure to be settled; also where we are cancelled."""
+        failures = [each.failure for each in call.assignments[-1:]]
+        if call.refused is not None:
+            failures.append(call.refused.failure)
+        self._settle(call.pod, failures, why="failed")
+        if call.made:
+            try:
+                await asyncio.shield(self._answer.undo(call.made))
+            except HostError as error:
+                # What stays is found by those who look for directories of no container.
+                log.warning("directory not undone", extra={"names": call.made, "why": str(error)})
 
-    async def _resolve(self, npus: Sequence[tuple[Npu, ChipSpec]]) -> ContainerGrant:
-        """Return what a container of these NPUs gets of what the host has."""
-        mounts = await self._host.base_mounts() if self._injection.reads_mounts else None
-        wants = self._injection.wants(npus, base_mounts=mounts)
-        wanted = paths(wants)
-        existing = await self._host.existing(wanted) if wanted else frozenset()
-        entries = {want.path: await self._host.entries(want) for want in wants.directories}
-        phys = tuple(npu.phy for npu, _ in npus)
-        grant = resolve(wants, existing=existing, entries=entries, npus=phys)
-        if isinstance(grant, Refused):
-            raise AllocationError(grant.detail)
-        return grant
-
-    async def _find_held(self, npus: Sequence[Npu]) -> Holdings:
-        return await self._held.find(npus) if self._held else Holdings()
-
-    def _refuse(self, held: Held) -> Refused:
-        """Return why an NPU that the kubelet offers is not free."""
-        (device,) = self._names(held.npu)
-        return Refused(
-            reason=RefusalReason.HELD_DEVICE,
-            detail=f"{device} is not free, though the kubelet takes it to be: process {held.pid} "
-            f"of {self._name(held)} holds NPU {held.npu}; delete that pod or wait for its end, "
-            "then create this one anew",
-        )
-
-    def _name(self, held: Held) -> str:
-        """Return the pod that holds an NPU as well as it is known: its uid is always."""
-        known = self._bus.pods.value
-        for pod in known.pods if known else ():
-            if pod.uid == held.pod:
-                return f"pod {pod.key} (uid {held.pod})"
-        account = self._bus.allocations.value
-        holders = account.holders.get(held.npu, ()) if account else ()
-        last = ", ".join(sorted({f"{holder.namespace}/{holder.pod}" for holder in holders}))
-        named = f" (by the kubelet's last account {last})" if last else ""
-        return f"the pod with uid {held.pod}{named}"
-
-    def _assign(self, request: AllocationRequest, world: World) -> Assignment:
-        assignment = self._offers.dialect.assign(request, world)
-        if isinstance(assignment, NeedFresh):
-            assignment = assignment.otherwise
-        if isinstance(assignment, Refused):
-            raise AllocationError(assignment.detail)
-        return assignment
-
-    def _world(self) -> World:
-        view = self._bus.node.value
-        if view is None:
-            raise AllocationError("no device list yet: the driver has not answered; see /status")
-        return self._offers.world(view, self._clock.now())
+    def _settle(self, pod: PodRef | None, edits: Iterable[Sequence[Edit]], *, why: str) -> None:
+        wanted: list[Edit] = []
+        for edit in (edit for each in edits for edit in each):
+            if edit not in wanted:
+                wanted.append(edit)
+        if wanted and self._edits is not None:
+            self._edits.settlements.publish(Settlement(pod=pod, edits=tuple(wanted), why=why))
 
     def _note(
         self,
+        call: _Call,
         granted: tuple[ContainerGrant, ...],
-        unchecked: tuple[PhyId, ...],
         refusal: str,
         *,
         took_s: float,
@@ -201,7 +219,12 @@ class Allocate:
     ) -> None:
         """Log and publish how a call ended; *waited_s* None: it never had its turn."""
         npus: tuple[PhyId, ...] = tuple(npu for grant in granted for npu in grant.npus)
-        facts = {"resource": self._offers.resource, "took_s": round(took_s, 4)}
+        facts: dict[str, object] = {
+            "resource": self._offers.resource,
+            "took_s": round(took_s, 4),
+        }
+        if call.pod is not None:
+            facts["pod"] = str(call.pod.key)
         if refusal:
             log.warning("allocate refused", extra=facts | {"why": refusal})
         else:
@@ -214,6 +237,15 @@ class Allocate:
                 refusal=refusal,
                 at_ms=self._clock.now(),
                 waited_s=took_s if waited_s is None else waited_s,
-                unchecked=unchecked,
+                unchecked=tuple(call.unchecked) if granted else (),
+                pod=call.pod,
+                remarks=tuple(note for each in call.assignments for note in each.remarks),
             )
         )
+
+
+def _without(request: PreferenceRequest, avoid: set[PluginDeviceId]) -> PreferenceRequest:
+    """Return *request* without those devices, as far as others are left to choose from."""
+    names = avoid - {*request.must_include}
+    others = tuple(device for device in request.available if device not in names)
+    return replace(request, available=others) if len(others) >= request.size else request

@@ -3,18 +3,26 @@
 Decides what a missing path means. Which exist is asked by ``flows/allocate``, at each Allocate.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Final
 
 from ascend_agent.model.allocation import (
     ContainerGrant,
     DeviceNode,
     HostMount,
     InjectionWants,
+    MountWant,
     NodeWant,
+    PathKind,
     RefusalReason,
     Refused,
+    SlicePlan,
 )
 from ascend_agent.model.ids import PhyId
+
+_NO_KINDS: Final[Mapping[str, PathKind]] = MappingProxyType({})
 
 
 def paths(wants: InjectionWants) -> tuple[str, ...]:
@@ -24,8 +32,14 @@ def paths(wants: InjectionWants) -> tuple[str, ...]:
         found[node.host_path] = None
         if node.alternative is not None:
             found[node.alternative] = None
-    found |= dict.fromkeys(mount.path for mount in wants.mounts)
+    for mount in wants.mounts:
+        found |= dict.fromkeys((mount.path, *mount.alternatives))
     return tuple(found)
+
+
+def merge(wants: InjectionWants, plan: SlicePlan) -> InjectionWants:
+    """Return *wants* with what a slice adds to them; its mounts come after the others."""
+    return replace(wants, envs={**wants.envs, **plan.envs}, mounts=(*wants.mounts, *plan.mounts))
 
 
 def resolve(
@@ -34,11 +48,13 @@ def resolve(
     existing: frozenset[str],
     entries: Mapping[str, tuple[str, ...]],
     npus: Sequence[PhyId],
+    kinds: Mapping[str, PathKind] = _NO_KINDS,
 ) -> ContainerGrant | Refused:
-    """Return the grant, or the refusal that names the first mandatory node that is missing.
+    """Return the grant, or the refusal that names the first mandatory path that is missing.
 
     *existing* holds those of ``paths`` that exist, *entries* the device nodes in each directory
-    by its path. A node wanted twice under one name is given once.
+    by its path, *kinds* what is at the path of each mandatory mount. A node wanted twice under one
+    name is given once.
     """
     for want in wants.needs:
         if _host_path(want, existing) is None:
@@ -62,13 +78,13 @@ def resolve(
                 host_path=path, container_path=path, permissions=directory.permissions
             )
             nodes.setdefault(path, node)
-    mounts = [want.path for want in wants.mounts if want.path in existing]
+    for mount in wants.mounts:
+        if mount.mandatory and (refused := _unfit(mount, kinds.get(mount.path))):
+            return refused
     return ContainerGrant(
         envs=wants.envs,
         nodes=tuple(nodes.values()),
-        mounts=tuple(
-            HostMount(host_path=path, container_path=path, read_only=True) for path in mounts
-        ),
+        mounts=tuple(_mounts(wants.mounts, existing)),
         cdi_devices=wants.cdi_devices,
         npus=tuple(npus),
     )
@@ -78,6 +94,30 @@ def _host_path(want: NodeWant, existing: frozenset[str]) -> str | None:
     if want.alternative is not None and want.alternative in existing:
         return want.alternative
     return want.host_path if want.host_path in existing else None
+
+
+def _mounts(wants: Sequence[MountWant], existing: frozenset[str]) -> Iterator[HostMount]:
+    for want in wants:
+        places = (want.path, *want.alternatives)
+        path = next((place for place in places if place in existing), None)
+        if path is not None:
+            yield HostMount(
+                host_path=path,
+                container_path=want.container_path or path,
+                read_only=want.read_only,
+            )
+
+
+def _unfit(want: MountWant, found: PathKind | None) -> Refused | None:
+    """Return why a mandatory mount can't be: a runtime would make an empty directory there."""
+    if found is not None and want.kind in {found, PathKind.ANY}:
+        return None
+    state = "is missing" if found is None else f"is a {found.value}, not a {want.kind.value}"
+    return Refused(
+        reason=RefusalReason.MISSING_MOUNT,
+        detail=f"{want.path} {state} on this node, and the container must not run without it: see "
+        "the agent's log and /status for what prepares it",
+    )
 
 
 def _missing(want: NodeWant) -> Refused:

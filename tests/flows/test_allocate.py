@@ -11,6 +11,8 @@ from ascend_agent.bus import Bus
 from ascend_agent.dialects import plain
 from ascend_agent.errors import AllocationError, DriverError, HostError
 from ascend_agent.flows.allocate import Allocate
+from ascend_agent.flows.answer import Answer
+from ascend_agent.flows.decide import Decide
 from ascend_agent.flows.held_npus import HeldNpus
 from ascend_agent.flows.offers import ResourceOffers
 from ascend_agent.injection import devnodes, runtime
@@ -70,23 +72,27 @@ def _allocate(
 ) -> Allocate:
     if view is not None:
         bus.node.claim("test").put(view)
+    offers = ResourceOffers(
+        word="Ascend910",
+        resource=RESOURCE,
+        dialect=dialect,
+        mode=whole.MODE if shares == 1 else shared.MODE,
+        shares=shares,
+        share_policy=SharePolicy.SPREAD,
+        spec_of=spec_of,
+    )
+    clock = Clock()
     return Allocate(
-        offers=ResourceOffers(
-            word="Ascend910",
-            resource=RESOURCE,
-            dialect=dialect,
-            mode=whole.MODE if shares == 1 else shared.MODE,
-            shares=shares,
-            share_policy=SharePolicy.SPREAD,
-            spec_of=spec_of,
+        offers=offers,
+        decide=Decide(offers=offers, bus=bus, clock=clock, reader=None),
+        answer=Answer(
+            offers=offers, injection=injection, host=host or FakeHost(), held=held, bus=bus
         ),
-        injection=injection,
-        host=host or FakeHost(),
-        held=held,
         bus=bus,
         served=bus.served.claim("allocate"),
-        clock=Clock(),
+        clock=clock,
         timeout_s=10,
+        turn=asyncio.Lock(),
     )
 
 

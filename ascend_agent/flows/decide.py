@@ -1,0 +1,168 @@
+"""A request, what the watches show, and live reads where that is not enough → the dialect's answer.
+
+Decides only how often and how long is read; what the facts mean is the dialect's business.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ascend_agent.bus import Bus
+from ascend_agent.errors import AllocationError, ClusterError
+from ascend_agent.flows.offers import Offers
+from ascend_agent.interfaces import ClusterReader
+from ascend_agent.model.allocation import AllocationRequest, Assignment, NeedFresh, Refused
+from ascend_agent.model.cluster import PodEdit
+from ascend_agent.model.ids import PodUid
+from ascend_agent.model.pods import Pod, PodKey, PodRef
+from ascend_agent.model.world import ClusterFacts, World
+from ascend_agent.runtime.beside import beside
+from ascend_agent.runtime.clock import Clock
+from ascend_agent.runtime.wakeup import Wakeup
+
+_PATIENCE_S = 3.0
+_PAUSES_S = (0.0, 0.1, 0.3, 0.8, 1.5)
+"""Before each of the live reads; the watch lags behind the kubelet by some milliseconds, mostly."""
+_REMEMBERED_S = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """An assignment and the world it was made in."""
+
+    assignment: Assignment
+    world: World
+
+
+class Decide:
+    """Asks the dialect, and reads live what it lacks.
+
+    *reader* None: there is nothing to be read, as in a dialect that goes by the kubelet alone.
+    """
+
+    def __init__(
+        self, *, offers: Offers, bus: Bus, clock: Clock, reader: ClusterReader | None
+    ) -> None:
+        self._offers = offers
+        self._bus = bus
+        self._clock = clock
+        self._reader = reader
+        self._served: tuple[PodUid, float] | None = None
+        self._trouble = ""
+
+    def world(self) -> World:
+        """Return the world as the watches show it; AllocationError: there is none yet."""
+        view = self._bus.node.value
+        if view is None:
+            raise AllocationError("no device list yet: the driver has not answered; see /status")
+        world = self._offers.world(view, self._clock.now())
+        if world.facts is None:
+            return world
+        return replace(world, facts=replace(world.facts, served=self._lately()))
+
+    async def decide(
+        self, request: AllocationRequest, *, pending: Sequence[PodEdit] = ()
+    ) -> Decided | Refused:
+        """Return what *request* gets; *pending* are edits of this call that nobody has seen yet."""
+        until = asyncio.get_running_loop().time() + _PATIENCE_S
+        wakeup = Wakeup()
+        self._bus.pods.attach(wakeup)
+        self._trouble = ""
+        try:
+            world = _with_edits(self.world(), pending)
+            outcome = self._offers.dialect.assign(request, world)
+            for pause_s in _PAUSES_S:
+                if not isinstance(outcome, NeedFresh) or self._reader is None:
+                    break
+                if not await self._may_read(wakeup, pause_s, until):
+                    break
+                world = await self._read(self._reader, outcome, pending, until)
+                outcome = self._offers.dialect.assign(request, world)
+        finally:
+            self._bus.pods.detach(wakeup)
+        if isinstance(outcome, NeedFresh):
+            return self._give_up(outcome)
+        return outcome if isinstance(outcome, Refused) else Decided(assignment=outcome, world=world)
+
+    def remember(self, pod: PodRef | None) -> None:
+        """Note which pod was served, since the kubelet asks for its next container first."""
+        self._served = None if pod is None else (pod.uid, asyncio.get_running_loop().time())
+
+    async def _may_read(self, wakeup: Wakeup, pause_s: float, until: float) -> bool:
+        """Wait for the next look, which news of a pod brings at once; False: it is too late."""
+        clock = asyncio.get_running_loop().time
+        if pause_s > 0:
+            await wakeup.wait(min(until, clock() + pause_s))
+        return clock() < until
+
+    def _lately(self) -> PodUid | None:
+        if self._served is None:
+            return None
+        uid, at = self._served
+        return uid if asyncio.get_running_loop().time() - at < _REMEMBERED_S else None
+
+    def _give_up(self, outcome: NeedFresh) -> Refused:
+        refusal = outcome.otherwise
+        if not self._trouble:
+            return refusal
+        # What can't be read may say otherwise: no pod may suffer for that.
+        return Refused(
+            reason=refusal.reason,
+            detail=f"{refusal.detail}; the API server could not be asked: {self._trouble}",
+        )
+
+    async def _read(
+        self,
+        reader: ClusterReader,
+        lacking: NeedFresh,
+        pending: Sequence[PodEdit],
+        until: float,
+    ) -> World:
+        """Return the world with what could be read live laid over it."""
+        world = self.world()
+        if world.facts is None:
+            return world
+        try:
+            async with asyncio.timeout_at(until):
+                facts = await _read_facts(reader, world.facts, lacking.pods)
+        except TimeoutError:
+            self._trouble = f"no answer within {_PATIENCE_S:g} s"
+        except ClusterError as error:
+            self._trouble = str(error)
+        else:
+            self._trouble = ""
+            world = replace(world, facts=facts)
+        return _with_edits(world, pending)
+
+
+async def _read_facts(
+    reader: ClusterReader, facts: ClusterFacts, named: Sequence[PodKey]
+) -> ClusterFacts:
+    async with (
+        beside(reader.read_node(), name="read node") as node,
+        beside(reader.read_pods(), name="read pods") as pods,
+    ):
+        others = {key: await reader.read_pod(key) for key in named}
+        return replace(
+            facts, node=await node, pods=await pods, known=True, others=others, fresh=True
+        )
+
+
+def _with_edits(world: World, edits: Sequence[PodEdit]) -> World:
+    """Return *world* as it will be once *edits* are acknowledged."""
+    if not edits or world.facts is None:
+        return world
+    pods = tuple(_edited(pod, edits) for pod in world.facts.pods)
+    return replace(world, facts=replace(world.facts, pods=pods))
+
+
+def _edited(pod: Pod, edits: Iterable[PodEdit]) -> Pod:
+    annotations = dict(pod.annotations)
+    for edit in edits:
+        if edit.uid == pod.uid:
+            annotations.update(_set(edit.annotations))
+    return pod if annotations == pod.annotations else replace(pod, annotations=annotations)
+
+
+def _set(values: Mapping[str, str | None]) -> dict[str, str]:
+    return {key: value for key, value in values.items() if value is not None}
