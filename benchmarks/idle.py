@@ -13,11 +13,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from ascend_agent.sim.cluster import FakeApiServer, node
 from benchmarks.report import Budget, arguments, publish
 from benchmarks.scene import cpu_s, rss_mib, scene, stop
 from tests.cluster.account import make_node
 from tests.cluster.control_plane import ControlPlane
-from tests.fakes.api_server import FakeApiServer, node
 
 _SETTLE_S = 10.0
 

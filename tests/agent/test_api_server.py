@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from ascend_agent.sim.cluster import FakeApiServer
+from ascend_agent.sim.cluster import node as node_item
 from tests.agent.scene import AgentProcess, Node, node
-from tests.fakes.api_server import FakeApiServer
-from tests.fakes.api_server import node as node_item
 
 pytestmark = pytest.mark.peer
 

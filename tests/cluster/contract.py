@@ -217,6 +217,37 @@ async def a_watch_ends_at_its_own_limit(ground: Ground) -> None:
     assert 0.5 <= asyncio.get_running_loop().time() - started < 10
 
 
+async def a_pod_is_bound_once(ground: Ground) -> None:
+    item = bound_pod("p", node=ground.node)
+    del item["spec"]["nodeName"]
+    await ground.api.create(pods_path(ground.namespace), item)
+    binding = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": "p"},
+        "target": {"kind": "Node", "name": ground.node},
+    }
+    path = f"{pod_path(ground.namespace, 'p')}/binding"
+    await ground.api.create(path, binding)
+    with pytest.raises(ApiError) as caught:
+        await ground.api.create(path, binding)
+
+    found = await ground.api.get(pod_path(ground.namespace, "p"))
+    assert found["spec"]["nodeName"] == ground.node
+    assert caught.value.code == 409
+
+
+async def a_status_is_patched_apart_from_the_rest(ground: Ground) -> None:
+    await ground.pod("p")
+    path = pod_path(ground.namespace, "p")
+    patch = {"status": {"phase": "Running"}}
+    await ground.api.patch(f"{path}/status", patch)
+
+    found = await ground.api.get(path)
+    assert found["status"]["phase"] == "Running"
+    assert found["spec"]["nodeName"] == ground.node
+
+
 async def an_event_about_a_node_lives_in_the_default_namespace(ground: Ground) -> None:
     made = await ground.api.create(EVENTS, node_event(ground, "e1"))
     with pytest.raises(ApiError) as caught:
@@ -332,6 +363,8 @@ CLAIMS: tuple[Claim, ...] = (
     a_list_comes_in_pages_of_one_version,
     a_watch_tells_what_happened_after_its_version,
     a_watch_ends_at_its_own_limit,
+    a_pod_is_bound_once,
+    a_status_is_patched_apart_from_the_rest,
     an_event_about_a_node_lives_in_the_default_namespace,
     an_event_is_found_as_kubectl_looks_for_it,
     an_event_may_be_changed_and_keeps_the_rest,

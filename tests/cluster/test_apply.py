@@ -22,9 +22,9 @@ from ascend_agent.errors import (
 from ascend_agent.model.cluster import NodeAnnotationRemoval, PodEdit
 from ascend_agent.model.ids import ObjectVersion, PodUid
 from ascend_agent.model.pods import Pod, PodKey
+from ascend_agent.sim.cluster import FakeApiServer, node, pod
 from tests.cluster.connected import NODE, labels
 from tests.cluster.test_sender import PATCH, Scene, connected
-from tests.fakes.api_server import FakeApiServer, node, pod
 
 KEY = PodKey(namespace="default", name="a")
 LOCK = "hami.io/mutex.lock"

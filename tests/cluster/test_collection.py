@@ -20,8 +20,8 @@ from ascend_agent.cluster.pods import pods_of
 from ascend_agent.cluster.tally import Tally
 from ascend_agent.errors import ClusterError, ForbiddenError, ThrottledError
 from ascend_agent.model.ids import NodeName, ObjectVersion
+from ascend_agent.sim.cluster import FakeApiServer, Trouble, pod
 from tests.cluster.connected import client
-from tests.fakes.api_server import FakeApiServer, Trouble, pod
 
 WATCH, LIST = "watch=true", "/api/v1/pods?fieldSelector=spec.nodeName%3Dn1&"
 

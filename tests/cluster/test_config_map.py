@@ -15,9 +15,9 @@ from ascend_agent.cluster.fields import MalformedError
 from ascend_agent.cluster.tally import Tally
 from ascend_agent.model.cluster import ApiPhase, ConfigMapKey
 from ascend_agent.model.ids import ObjectVersion
+from ascend_agent.sim.cluster import FakeApiServer, node
+from ascend_agent.sim.cluster import config_map as made
 from tests.cluster.connected import connection, running, service_account, until
-from tests.fakes.api_server import FakeApiServer, node
-from tests.fakes.api_server import config_map as made
 
 KEY = ConfigMapKey(namespace="kube-system", name="rules")
 V = ObjectVersion("7")

@@ -20,8 +20,8 @@ from ascend_agent.model.cluster import (
 )
 from ascend_agent.model.ids import PodUid
 from ascend_agent.model.pods import PodKey
+from ascend_agent.sim.cluster import FakeApiServer, node, pod
 from tests.cluster.connected import connection, labels, running, service_account, until
-from tests.fakes.api_server import FakeApiServer, node, pod
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The real API server keeps what unit tests rest on; ``tests/fakes`` holds the fake to it."""
+"""The real API server keeps what unit tests rest on; ``tests/sim/cluster`` holds the fake to it."""
 
 import pytest
 

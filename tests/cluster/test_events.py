@@ -14,8 +14,8 @@ from ascend_agent.cluster.tally import Tally
 from ascend_agent.errors import ClusterUnreachableError, ForbiddenError, RejectedError
 from ascend_agent.model.cluster import NodeEvent
 from ascend_agent.model.ids import Millis, NodeName
+from ascend_agent.sim.cluster import FakeApiServer
 from tests.cluster.connected import client
-from tests.fakes.api_server import FakeApiServer
 
 EVENT = NodeEvent(
     name="n1.e1",

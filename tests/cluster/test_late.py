@@ -13,9 +13,9 @@ from ascend_agent.cluster.late import LateConnection
 from ascend_agent.model.cluster import ApiCounts, ApiPhase, ConfigMapKey, NodeObject
 from ascend_agent.model.pods import PodKey
 from ascend_agent.runtime.latest import Latest
+from ascend_agent.sim.cluster import FakeApiServer, config_map, node, pod
 from tests.cluster.connected import connection, labels, service_account, until
 from tests.cluster.test_events import EVENT
-from tests.fakes.api_server import FakeApiServer, config_map, node, pod
 from tests.fakes.running import settle
 
 

@@ -12,9 +12,9 @@ from ascend_agent.cluster.node_edits import NodeEdits
 from ascend_agent.cluster.patches import maps_of
 from ascend_agent.errors import NotFoundError, RejectedError, StaleEditError
 from ascend_agent.model.cluster import NodeEdit
+from ascend_agent.sim.cluster import FakeApiServer, node
 from tests.cluster.connected import NODE, labels
 from tests.cluster.test_sender import PATCH, Scene, connected
-from tests.fakes.api_server import FakeApiServer, node
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ from ascend_agent.cluster.written import Values, Written
 from ascend_agent.errors import ClusterError, ConflictError, ForbiddenError, NotFoundError
 from ascend_agent.model.cluster import ForeignEdit, MetadataField, NodeObject
 from ascend_agent.model.ids import Millis, ObjectVersion
+from ascend_agent.sim.cluster import FakeApiServer, node
 from tests.cluster.connected import NODE, client
-from tests.fakes.api_server import FakeApiServer, node
 
 A = (MetadataField.LABELS, "a")
 B = (MetadataField.LABELS, "b")

@@ -20,8 +20,8 @@ from ascend_agent.errors import (
     RejectedError,
     UnauthenticatedError,
 )
+from ascend_agent.sim.cluster import FakeApiServer, node
 from tests.cluster.connected import AUTHORITY, TLS, Shown, client
-from tests.fakes.api_server import FakeApiServer, node
 
 STRICT = ssl.VERIFY_X509_STRICT
 ASKED = Asked(verb="get", target="nodes/n1", rule="nodes")

@@ -23,8 +23,8 @@ from ascend_agent.model.cluster import (
     NodeObject,
 )
 from ascend_agent.model.ids import Millis
+from ascend_agent.sim.cluster import FakeApiServer, config_map, node
 from tests.cluster.connected import connection, running, service_account, until
-from tests.fakes.api_server import FakeApiServer, config_map, node
 from tests.fakes.cluster import FakeCluster
 
 OWN = ("nodes", None, "n1")
@@ -234,7 +234,7 @@ async def test_an_edit_that_the_server_rejects_is_an_error_and_changes_nothing(
 ) -> None:
     async with side(kind, tmp_path) as one:
         one.reject()
-        with pytest.raises(RejectedError, match="as the test wants it"):
+        with pytest.raises(RejectedError, match="as it was told to"):
             await one.cluster.apply(edit(mine="1"))
 
         assert (await shown(one.cluster)).labels == {"zone": "a"}

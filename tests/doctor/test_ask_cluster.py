@@ -15,9 +15,9 @@ from ascend_agent.cluster.lean import load_library
 from ascend_agent.doctor.answers import ClusterFacts, ClusterOff, ClusterTrouble, OwnNode
 from ascend_agent.doctor.ask_cluster import ahead_s, ask_cluster, token_left_s
 from ascend_agent.settings import Settings
+from ascend_agent.sim.cluster import FakeApiServer, pod
 from tests.cluster.connected import service_account
 from tests.doctor.scene import ASCEND
-from tests.fakes.api_server import FakeApiServer, pod
 
 NODE = {
     "metadata": {"name": "n1", "labels": {"a": "b"}, "annotations": {"c": "d"}},

@@ -1,6 +1,6 @@
 """The objects of a fake API server: versions, history, patches.
 
-``tests/cluster/test_contract.py`` holds it against the real one.
+The tests' contract suite holds it against the real one.
 """
 
 import copy
@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
+
+_HISTORY = 5000  # events that are kept at least
 
 Json = dict[str, Any]
 Key = tuple[str, str | None, str]
@@ -34,6 +36,8 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
+    """One change: what kind of it, and the object after it (before it, of a removal)."""
+
     version: int
     type: str
     key: Key
@@ -43,7 +47,8 @@ class Event:
 class ApiStore:
     """Everything there is, and how it came to be so."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, now: Callable[[], str]) -> None:
+        self._now = now
         self.version = 100
         self.compacted = 0
         self.events: list[Event] = []
@@ -51,6 +56,12 @@ class ApiStore:
         self._items: dict[Key, Json] = {}
 
     def get(self, key: Key) -> Json:
+        """Return a copy of the object.
+
+        Raises:
+            RefusedError: 404, there is none; every other method refuses alike.
+
+        """
         try:
             return copy.deepcopy(self._items[key])
         except KeyError:
@@ -62,6 +73,7 @@ class ApiStore:
         return [self._items[key] for key in keys if fits(self._items[key])]
 
     def create(self, key: Key, item: Json) -> Json:
+        """Add an object; it gets its name, UID, time and version here."""
         if key in self._items:
             raise RefusedError(409, "AlreadyExists", f'{key[0]} "{key[2]}" already exists')
         if key[0] == "events":
@@ -69,14 +81,28 @@ class ApiStore:
         made = copy.deepcopy(item)
         metadata = made.setdefault("metadata", {})
         metadata |= {"name": key[2], "uid": str(uuid4())}
-        metadata["creationTimestamp"] = "2026-11-29T10:00:00Z"
+        metadata["creationTimestamp"] = self._now()
         if key[1] is not None:
             metadata["namespace"] = key[1]
         return self._write("ADDED", key, made)
 
     def delete(self, key: Key) -> Json:
+        """Remove an object at once, without any grace."""
         item = self.get(key)
         return self._write("DELETED", key, item)
+
+    def bind(self, key: Key, node: str) -> None:
+        """Bind the pod at *key* to *node*, once."""
+        pod = self.get(key)
+        if bound := pod["spec"].get("nodeName"):
+            message = f'pod {key[2]} is already assigned to node "{bound}"'
+            raise RefusedError(409, "Conflict", message)
+        pod["spec"]["nodeName"] = node
+        self._write("MODIFIED", key, pod)
+
+    def change_part(self, key: Key, part: str, patch: Json) -> Json:
+        """Apply of a merge patch what is about *part*, ``status`` as a rule."""
+        return self.change(key, {part: patch.get(part, {})})
 
     def change(self, key: Key, patch: Json) -> Json:
         """Apply a merge patch; a UID or version in it is a precondition."""
@@ -128,6 +154,9 @@ class ApiStore:
         else:
             self._items[key] = copy.deepcopy(item)
         self.events.append(Event(version=self.version, type=what, key=key, item=item))
+        if len(self.events) > 2 * _HISTORY:
+            self.compacted = self.events[_HISTORY - 1].version
+            del self.events[:_HISTORY]
         for tell in list(self.changed):
             tell()
         return copy.deepcopy(item)

@@ -1,32 +1,41 @@
-"""A fake API server: real HTTP on this machine's own address, in the test's own loop.
+"""A fake API server: real HTTP on this machine's own address, in the caller's own loop.
 
-What it knows of Kubernetes is in ``api_store``; here is how it answers, and how it misbehaves.
-Time-outs and bookmarks run on the loop's time, so that a stream of five minutes costs nothing.
+What it knows of Kubernetes is in ``store``; here is how it answers, and how it misbehaves.
+Time-outs and bookmarks run on the loop's time, so that a stream of five minutes costs nothing in
+a test.
 """
 
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 from aiohttp import web
 
-from tests.fakes.api_store import ApiStore, Event, Json, Key, RefusedError
+from ascend_agent.sim.cluster.addresses import Address, parse_path, selection
+from ascend_agent.sim.cluster.store import ApiStore, Event, Json, RefusedError
 
 Trouble = Callable[[web.Request], Awaitable[web.StreamResponse | None]]
 """Answers a request in the server's place; None lets it pass."""
 
 _BOOKMARK_S = 60.0
+_REMEMBERED = 10_000
+_SOME_TIME = "2026-11-29T10:00:00Z"
 _NOW_S = 0.001  # virtual time never moves by less than a clock can tell
 _MERGE = "application/merge-patch+json"
 _STEPS = "application/json-patch+json"
 
 
 class FakeApiServer:
-    """The server; ``asked`` lists each request as method, path and query."""
+    """The server; ``asked`` lists each request as method, path and query.
 
-    def __init__(self) -> None:
-        self.store = ApiStore()
+    It remembers the last thousands of them, with ``headers`` and ``bodies`` at the same places.
+    ``now`` gives what is created its time, RFC 3339.
+    """
+
+    def __init__(self, *, now: Callable[[], str] = lambda: _SOME_TIME) -> None:
+        self.store = ApiStore(now=now)
         self.asked: list[tuple[str, str, dict[str, str]]] = []
         self.headers: list[dict[str, str]] = []
         self.bodies: list[object] = []
@@ -38,10 +47,11 @@ class FakeApiServer:
         self._runner: web.AppRunner | None = None
         self._port = 0
 
-    # --- what a test does to it --------------------------------------------------------------
+    # --- what its owner does to it ---------------------------------------------------------
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator["FakeApiServer"]:
+        """Serve while entered."""
         await self.start()
         try:
             yield self
@@ -88,7 +98,7 @@ class FakeApiServer:
             if not left[0] or of not in f"{request.method} {request.path_qs}":
                 return None
             left[0] -= 1
-            return _refusal(RefusedError(code, "Test", "as the test wants it"), headers)
+            return _refusal(RefusedError(code, "Test", "as it was told to"), headers)
 
         self.troubles.append(trouble)
 
@@ -101,6 +111,7 @@ class FakeApiServer:
 
     @property
     def lists(self) -> int:
+        """How many lists were asked for."""
         return sum(
             method == "GET" and path.endswith("s") and "watch" not in query
             for method, path, query in self.asked
@@ -108,11 +119,14 @@ class FakeApiServer:
 
     @property
     def watches(self) -> int:
+        """How many watches were asked for."""
         return self.count("GET", watch="true")
 
     # --- how it answers ----------------------------------------------------------------------
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
+        for memory in (self.asked, self.headers, self.bodies):
+            del memory[: len(memory) - _REMEMBERED + 1]
         self.asked.append((request.method, request.path, dict(request.query)))
         self.headers.append(dict(request.headers))
         body = await request.read()
@@ -127,31 +141,37 @@ class FakeApiServer:
             return _refusal(refused)
 
     async def _serve(self, request: web.Request, body: object) -> web.StreamResponse:
-        kind, namespace, name = _key(request.path)
-        if name is None:
+        address = parse_path(request.path)
+        if address.name is None:
             if request.method == "POST" and isinstance(body, dict):
-                made = self.store.create((kind, namespace, body["metadata"]["name"]), body)
+                made = self.store.create(replace(address, name=body["metadata"]["name"]).key, body)
                 return web.json_response(made, status=201)
             if "watch" in request.query:
-                return await self._watch(request, kind)
-            return web.json_response(self._list(request, kind))
-        found = self._change(request, (kind, namespace, name), body)
-        return web.json_response(_formed(request, found))
+                return await self._watch(request, address)
+            return web.json_response(self._list(request, address))
+        if address.part == "binding" and isinstance(body, dict):
+            self.store.bind(address.key, body["target"]["name"])
+            success = {"kind": "Status", "apiVersion": "v1", "status": "Success", "code": 201}
+            return web.json_response(success, status=201)
+        return web.json_response(_formed(request, self._change(request, address, body)))
 
-    def _change(self, request: web.Request, key: Key, body: object) -> Json:
+    def _change(self, request: web.Request, address: Address, body: object) -> Json:
+        key = address.key
         match request.method, request.content_type, body:
             case "GET", _, _:
                 return self.store.get(key)
             case "DELETE", _, _:
                 return self.store.delete(key)
             case "PATCH", type_, dict() if type_ == _MERGE:
+                if address.part:
+                    return self.store.change_part(key, address.part, body)
                 return self.store.change(key, body)
             case "PATCH", type_, list() if type_ == _STEPS:
                 return self.store.change_by_steps(key, body)
         raise RefusedError(415, "UnsupportedMediaType", f"{request.method} {request.content_type}")
 
-    def _list(self, request: web.Request, kind: str) -> Json:
-        items = self.store.find(kind, _selected(request))
+    def _list(self, request: web.Request, address: Address) -> Json:
+        items = self.store.find(address.kind, selection(address, request.query))
         version = self.store.version
         # A list from the cache is never cut into pages.
         limit = (
@@ -173,7 +193,7 @@ class FakeApiServer:
             "items": [_formed(request, item) for item in page],
         }
 
-    async def _watch(self, request: web.Request, kind: str) -> web.StreamResponse:
+    async def _watch(self, request: web.Request, address: Address) -> web.StreamResponse:
         version = int(request.query["resourceVersion"])
         stream = web.StreamResponse(headers={"Content-Type": "application/json"})
         self._streams.append(request)  # before its client can know that it began
@@ -183,7 +203,7 @@ class FakeApiServer:
                 gone = RefusedError(410, "Expired", f"too old resource version: {version}")
                 await _write(stream, "ERROR", gone.status)
             else:
-                await self._feed(request, stream, kind, version)
+                await self._feed(request, stream, address, version)
         except ConnectionError:
             pass  # the client left
         finally:
@@ -191,10 +211,10 @@ class FakeApiServer:
         return stream
 
     async def _feed(
-        self, request: web.Request, stream: web.StreamResponse, kind: str, version: int
+        self, request: web.Request, stream: web.StreamResponse, address: Address, version: int
     ) -> None:
         now = asyncio.get_running_loop().time
-        selected, wakeup = _selected(request), asyncio.Event()
+        selected, wakeup = selection(address, request.query), asyncio.Event()
         ends_at = now() + float(request.query.get("timeoutSeconds", "1800"))
         bookmark_at = now() + _BOOKMARK_S
         self.store.changed.append(wakeup.set)
@@ -212,7 +232,7 @@ class FakeApiServer:
                         await _write(stream, "BOOKMARK", {"kind": "Object", **mark})
                     continue
                 wakeup.clear()
-                for event in [] if request in self._mute else self._after(version, kind):
+                for event in [] if request in self._mute else self._after(version, address.kind):
                     version = event.version
                     if selected(event.item):
                         await _write(stream, event.type, _formed(request, event.item))
@@ -228,41 +248,6 @@ class FakeApiServer:
         return [
             event for event in self.store.events if event.version > version and event.key[0] == kind
         ]
-
-
-def _key(path: str) -> tuple[str, str | None, str | None]:
-    match path.removeprefix("/api/v1/").split("/"):
-        case ["namespaces", namespace, kind]:
-            return kind, namespace, None
-        case ["namespaces", namespace, kind, name]:
-            return kind, namespace, name
-        case [kind, name]:
-            return kind, None, name
-        case [kind]:
-            return kind, None, None
-    raise RefusedError(404, "NotFound", f"the server could not find {path}")
-
-
-def _selected(request: web.Request) -> Callable[[Json], bool]:
-    selector = request.query.get("fieldSelector", "")
-    fields = [part.split("=", 1) for part in selector.split(",") if part]
-    within = request.path.removeprefix("/api/v1/").split("/")
-    namespace = within[1] if within[0] == "namespaces" else None
-
-    def fits(item: Json) -> bool:
-        if namespace is not None and item["metadata"]["namespace"] != namespace:
-            return False
-        return all(_at(item, field) == value for field, value in fields)
-
-    return fits
-
-
-def _at(item: Json, field: str) -> object:
-    """Return the value of a field selector; one that is not there is an empty text."""
-    found: object = item
-    for part in field.split("."):
-        found = found.get(part) if isinstance(found, dict) else None
-    return "" if found is None else found
 
 
 def _formed(request: web.Request, item: Json) -> Json:
@@ -281,25 +266,3 @@ def _refusal(refused: RefusedError, headers: dict[str, str] | None = None) -> we
 
 async def _write(stream: web.StreamResponse, what: str, item: Json) -> None:
     await stream.write(json.dumps({"type": what, "object": item}).encode() + b"\n")
-
-
-def node(name: str = "n1", **metadata: object) -> tuple[Key, Json]:
-    """Return where a node is and what it looks like, for ``ApiStore.create``."""
-    return ("nodes", None, name), {"kind": "Node", "apiVersion": "v1", "metadata": dict(metadata)}
-
-
-def pod(
-    name: str, *, namespace: str = "default", on: str = "n1", **metadata: object
-) -> tuple[Key, Json]:
-    """Return where a pod is and what it looks like, bound to node *on*."""
-    spec = {"nodeName": on, "containers": [{"name": "main", "image": "test:1"}]}
-    item = {"kind": "Pod", "apiVersion": "v1", "metadata": dict(metadata), "spec": spec}
-    return ("pods", namespace, name), {**item, "status": {"phase": "Pending"}}
-
-
-def config_map(
-    name: str, data: dict[str, str], *, namespace: str = "kube-system"
-) -> tuple[Key, Json]:
-    """Return where a ConfigMap is and what it looks like."""
-    item = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {}, "data": data}
-    return ("configmaps", namespace, name), item

@@ -1,10 +1,10 @@
 """The fake API server keeps the contract that the real one keeps, too."""
 
+from ascend_agent.sim.cluster import FakeApiServer
 from tests.cluster.account import make_node
 from tests.cluster.api import Api
 from tests.cluster.connected import AUTHORITY
 from tests.cluster.contract import Claim, Ground, each_claim
-from tests.fakes.api_server import FakeApiServer
 
 
 @each_claim
