@@ -234,7 +234,7 @@ async def test_an_edit_that_the_server_rejects_is_an_error_and_changes_nothing(
 ) -> None:
     async with side(kind, tmp_path) as one:
         one.reject()
-        with pytest.raises(RejectedError, match="as it was told to"):
+        with pytest.raises(RejectedError, match="as the test wants it"):
             await one.cluster.apply(edit(mine="1"))
 
         assert (await shown(one.cluster)).labels == {"zone": "a"}

@@ -98,7 +98,7 @@ class FakeApiServer:
             if not left[0] or of not in f"{request.method} {request.path_qs}":
                 return None
             left[0] -= 1
-            return _refusal(RefusedError(code, "Test", "as it was told to"), headers)
+            return _refusal(RefusedError(code, "Test", "as the test wants it"), headers)
 
         self.troubles.append(trouble)
 
