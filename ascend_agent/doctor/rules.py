@@ -8,19 +8,27 @@ from dataclasses import dataclass
 from typing import Final
 
 from ascend_agent.cluster.events import EVENT_NAMESPACE
-from ascend_agent.settings import Settings
+from ascend_agent.settings import DialectName, Settings
 
 
 def _always(settings: Settings) -> bool:  # noqa: ARG001 -- one of several answers to one question
     return True
 
 
+def _hami(settings: Settings) -> bool:
+    return settings.dialect is DialectName.HAMI
+
+
 def _writes_node(settings: Settings) -> bool:
-    return settings.node_labels or settings.node_annotations
+    return settings.node_labels or settings.node_annotations or _hami(settings)
 
 
 def _posts_events(settings: Settings) -> bool:
-    return settings.kubernetes_events
+    return settings.kubernetes_events and not _hami(settings)
+
+
+def _posts_events_anywhere(settings: Settings) -> bool:
+    return settings.kubernetes_events and _hami(settings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,10 +60,35 @@ RULES: Final = (
         verb="patch",
         resource="nodes",
         needed=_writes_node,
-        why="to keep its labels (--node-labels) and list isolated NPUs (--node-annotations)",
+        why="to keep its labels (--node-labels), list isolated NPUs (--node-annotations) and answer "
+        "HAMi's scheduler (--dialect hami)",
+    ),
+    Rule(
+        verb="get",
+        resource="pods",
+        needed=_hami,
+        why="to see whether a pod still needs the node lock that names it (--dialect hami)",
     ),
     Rule(verb="list", resource="pods", why="to see this node's pods"),
     Rule(verb="watch", resource="pods", why="to see them come and go"),
+    Rule(
+        verb="patch",
+        resource="pods",
+        needed=_hami,
+        why="to note in a pod's annotations what it was given (--dialect hami)",
+    ),
+    Rule(
+        verb="create",
+        resource="events",
+        needed=_posts_events_anywhere,
+        why="to tell of faults and of refused pods by Events (--kubernetes-events, --dialect hami)",
+    ),
+    Rule(
+        verb="patch",
+        resource="events",
+        needed=_posts_events_anywhere,
+        why="to count what happens again in one Event",
+    ),
     Rule(
         verb="create",
         resource="events",

@@ -127,7 +127,7 @@ def understood(
     """
     environment = rendered.environment
     for volume in rendered.pod["volumes"]:
-        if "configMap" in volume:
+        if "configMap" in volume and not volume["configMap"].get("optional"):
             environment = _with_files(rendered, volume, environment, folder)
     run, *further = rendered.container["args"]
     arguments = [run, *further] if command is Command.RUN else [command.value]

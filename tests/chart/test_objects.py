@@ -11,7 +11,7 @@ import pytest
 
 from ascend_agent.cli.options import OPTIONS, Command
 from ascend_agent.doctor.rules import required
-from ascend_agent.settings import InjectionWay, Settings
+from ascend_agent.settings import DialectName, InjectionWay, Settings
 from tests.chart.objects import SETS, Json, golden, understood, values_of
 from tools.chart.places import value_name
 from tools.chart.schema import NO_VALUES
@@ -93,6 +93,8 @@ def test_what_a_value_says_is_what_the_agent_gets(name: str, tmp_path: Path) -> 
 
     wanted = {field: given[value] for value, field in fields.items() if given[value] is not None}
     wanted |= {"http": told["http"], "docker_runtime": given["dockerRuntime"]}
+    if name == "replaces-hami":
+        wanted["dialect"] = "hami"
     if name == "replaces-mindcluster":
         wanted["device_reset_timeout_s"] = 120  # by the older plugin's option
     if given["driver"] == "simulated":
@@ -125,6 +127,8 @@ def test_every_directory_the_agent_writes_is_the_hosts_and_can_be_written(
     written = [settings.device_plugin_dir, settings.run_dir]
     if settings.way is InjectionWay.CDI:
         written.append(settings.cdi_dir)
+    if settings.dialect is DialectName.HAMI:
+        written += [settings.hami_root, settings.hami_shared_region]
 
     for directory in map(str, written):
         mount = rendered.host_mounts[directory]
@@ -156,8 +160,14 @@ def test_only_what_is_used_of_the_host_is_seen(name: str, tmp_path: Path) -> Non
         wanted |= {"/dev": False, values["driverDir"]: True}
         wanted |= dict.fromkeys(values["driverExtraDirs"], True)
         wanted |= {values["logDir"]: False} if values["logDir"] else {}
-    if settings.way is not InjectionWay.RUNTIME or settings.dpu_config is not None:
-        # The pod's own /sys shows no interface of the host.
+    hami = settings.dialect is DialectName.HAMI
+    if hami:
+        wanted |= {str(settings.hami_root): False}
+        wanted |= {str(settings.hami_shared_region): False}
+        if not values["hami"]["assetsImage"]:
+            wanted[str(settings.hami_assets)] = True
+    if settings.way is not InjectionWay.RUNTIME or settings.dpu_config is not None or hami:
+        # The pod's own /sys shows no interface of the host, and mounts of a soft slice are its.
         assert settings.host_root == Path("/host")
         wanted["/host"] = True
     if settings.way is InjectionWay.CDI:

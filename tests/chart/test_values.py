@@ -19,6 +19,7 @@ from tools.docs.__main__ import rendered
 DEFAULTS = yaml.safe_load(VALUES.read_text())
 RUN = {option.name: option for option in OPTIONS if Command.RUN in option.commands}
 BY_LAYOUT = {"kubeletDir", "devicePluginDir"}
+BY_PLACE = {"dialect"}
 ON_IN_PODS = {"http": "probes need it"}
 
 
@@ -45,7 +46,7 @@ def test_no_value_names_a_setting_that_does_not_exist() -> None:
 def test_a_default_of_the_chart_is_the_agents(name: str) -> None:
     """Who reads values.yaml must not be told another default than who reads --help."""
     value = value_name(name)
-    if name in NO_VALUES or value in BY_LAYOUT or value in ON_IN_PODS or value == "scenario":
+    if name in NO_VALUES or value in BY_LAYOUT | BY_PLACE | {"scenario", *ON_IN_PODS}:
         return
     known = Settings().model_dump(mode="json") | SimulatedNode().model_dump(mode="json")
 

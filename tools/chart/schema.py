@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from ascend_agent.cli.options import OPTIONS, Command
-from ascend_agent.settings.agent import Settings
+from ascend_agent.settings.agent import DialectName, Settings
 from ascend_agent.settings.simulated import CHIPS, SimulatedNode
 from tools.chart.places import value_name
 from tools.chart.values import Value, values
@@ -18,10 +18,13 @@ from tools.chart.values import Value, values
 Json = dict[str, Any]
 
 NO_VALUES: Final[Mapping[str, str]] = {
+    "device-config": "follows from hami.deviceConfigMap, which is what is mounted",
+    "hami-assets": "follows from hami.assetsDir, which is what is mounted",
     "host-root": "the chart mounts it where a way of injection needs it",
     "kubeconfig": "in a pod the credentials are the ServiceAccount's",
     "kubelet-socket": "follows from devicePluginDir, which is what is mounted",
     "library-path": "follows from driverDir and driverExtraDirs, which are what is mounted",
+    "node-config": "follows from hami.nodeConfigMap, which is what is mounted",
     "node-name": "NODE_NAME, by the downward API",
     "pod-resources-socket": "follows from kubeletDir, which is what is mounted",
     "service-account-dir": "where the kubelet puts the token",
@@ -86,6 +89,7 @@ _TOLERATION: Final = _closed(
 _LAYOUTS: Final = ("kubeadm", "k3s", "rke", "rke-opt", "rke2", "k0s", "microk8s", "openshift")
 
 _STATED: Final[Mapping[str, Json]] = {
+    "dialect": {"anyOf": [_one_of(*(each.value for each in DialectName)), {"type": "null"}]},
     "kubeletDir": {"anyOf": [_PATH, {"type": "null"}]},
     "devicePluginDir": {"anyOf": [{**_PATH, "maxLength": 75}, {"type": "null"}]},
     "http": {"type": "string", "pattern": rf"^(0\.0\.0\.0|\[::\])?:{_PORT}$"},
@@ -123,6 +127,10 @@ OTHERS: Final[Mapping[str, Json]] = {
     "driverDir": _PATH,
     "driverExtraDirs": {**_list(_PATH), "uniqueItems": True},
     "logDir": {"type": "string", "pattern": "^(/[A-Za-z0-9._+@-]+)*$"},
+    "hami.deviceConfigMap": {**_NAME, "minLength": 1},
+    "hami.nodeConfigMap": {**_NAME, "minLength": 1},
+    "hami.assetsImage": {"type": "string", "pattern": "^[^\\s]*$"},
+    "hami.assetsDir": _PATH,
     "extraArgs": _list(_TEXT),
     "extraEnv": _list(_closed({"name": _TEXT, "value": _TEXT, "valueFrom": _OBJECT}, ["name"])),
     "useApiServer": _FLAG,

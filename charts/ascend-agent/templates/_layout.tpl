@@ -29,18 +29,34 @@ microk8s: {kubeletDir: /var/snap/microk8s/common/var/lib/kubelet, devicePluginDi
 {{- if eq .Values.settings.driver "dcmi" }}true{{ end -}}
 {{- end -}}
 
+{{/* The scheduler that decides: HAMi's in the place of HAMi's plugin, unless another is named. */}}
+{{- define "ascend-agent.dialect" -}}
+{{- $byPlace := ternary "hami" "plain" (eq .Values.replaces "hami") -}}
+{{- $dialect := default $byPlace .Values.settings.dialect -}}
+{{- if and (eq $dialect "hami") (not .Values.useApiServer) -}}
+{{- fail "settings.dialect: hami needs the API server, where its scheduler writes what a pod gets: leave useApiServer on, or set settings.dialect to plain" -}}
+{{- end -}}
+{{- $dialect -}}
+{{- end -}}
+
+{{/* Whether HAMi's scheduler decides: "true" or "". */}}
+{{- define "ascend-agent.hami" -}}
+{{- if eq (include "ascend-agent.dialect" .) "hami" }}true{{ end -}}
+{{- end -}}
+
 {{/* Whether the DPU NICs of the host are watched: "true" or "". */}}
 {{- define "ascend-agent.watchesDpus" -}}
 {{- if and .Values.settings.dpuConfig (include "ascend-agent.hardware" .) }}true{{ end -}}
 {{- end -}}
 
 {{/*
-Whether the agent itself looks at the host's files: not where the container runtime does it. The
-pod's own /sys shows the pod's interfaces; below the host's root it is that of the host.
+Whether the agent itself looks at the host's files: not where the container runtime does it, unless
+it may hand a soft slice's mounts to it. The pod's own /sys shows the pod's interfaces; below the
+host's root it is that of the host.
 */}}
 {{- define "ascend-agent.looksAtHost" -}}
 {{- $byRuntime := or (eq .Values.settings.inject "runtime") (and (eq .Values.settings.inject "auto") .Values.settings.dockerRuntime) -}}
-{{- if or (not $byRuntime) (include "ascend-agent.watchesDpus" .) }}true{{ end -}}
+{{- if or (not $byRuntime) (include "ascend-agent.hami" .) (include "ascend-agent.watchesDpus" .) }}true{{ end -}}
 {{- end -}}
 
 {{- define "ascend-agent.privileged" -}}
@@ -53,6 +69,11 @@ pod's own /sys shows the pod's interfaces; below the host's root it is that of t
 
 {{- define "ascend-agent.port" -}}
 {{- regexFind "[0-9]+$" .Values.settings.http -}}
+{{- end -}}
+
+{{/* Its name: what monitors of HAMi's plugin ask for, where HAMi's scheduler decides. */}}
+{{- define "ascend-agent.portName" -}}
+{{- ternary "monitorport" "http" (eq (include "ascend-agent.hami" .) "true") -}}
 {{- end -}}
 
 {{/*

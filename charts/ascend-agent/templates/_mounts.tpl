@@ -49,6 +49,14 @@ mounts:
   # Which files a container needs of this host; what is mounted or unmounted there is followed.
   - {name: host, host: /, container: /host, readOnly: true, type: Directory, propagation: HostToContainer}
   {{- end }}
+  {{- if include "ascend-agent.hami" . }}
+  # Where soft slices keep their library, their containers' directories, and their turns.
+  - {name: hami-root, host: "{{ .Values.settings.hamiRoot }}"}
+  - {name: hami-shared-region, host: "{{ .Values.settings.hamiSharedRegion }}"}
+  {{- if not .Values.hami.assetsImage }}
+  - {name: hami-assets, host: "{{ .Values.hami.assetsDir }}", readOnly: true}
+  {{- end }}
+  {{- end }}
   {{- if eq .Values.settings.inject "cdi" }}
   - {name: cdi, host: "{{ .Values.settings.cdiDir }}"}
   {{- end }}
@@ -72,6 +80,20 @@ mounts:
   mountPath: /etc/ascend-agent
   readOnly: true
 {{- end }}
+{{- if include "ascend-agent.hami" . }}
+# Folders again, and not the files by subPath as HAMi's plugin has them: these are followed.
+- name: hami-device-config
+  mountPath: /etc/hami/device
+  readOnly: true
+- name: hami-node-config
+  mountPath: /etc/hami/node
+  readOnly: true
+{{- if .Values.hami.assetsImage }}
+- name: hami-assets
+  mountPath: {{ .Values.hami.assetsDir }}
+  readOnly: true
+{{- end }}
+{{- end }}
 {{- end -}}
 
 {{- define "ascend-agent.volumes" -}}
@@ -88,6 +110,22 @@ mounts:
 - name: scenario
   configMap:
     name: {{ include "ascend-agent.fullname" . }}-scenario
+{{- end }}
+{{- if include "ascend-agent.hami" . }}
+# A ConfigMap that does not exist must not keep the pod from starting.
+- name: hami-device-config
+  configMap:
+    name: {{ .Values.hami.deviceConfigMap }}
+    optional: true
+- name: hami-node-config
+  configMap:
+    name: {{ .Values.hami.nodeConfigMap }}
+    optional: true
+{{- if .Values.hami.assetsImage }}
+- name: hami-assets
+  emptyDir:
+    sizeLimit: 128Mi
+{{- end }}
 {{- end }}
 {{- end -}}
 

@@ -15,6 +15,14 @@ wins over them.
 {{- $given = merge (dict "scenario" "/etc/ascend-agent/scenario.yaml") $given -}}
 {{- end -}}
 {{- end -}}
+{{- $given = merge (dict "dialect" (include "ascend-agent.dialect" .)) (omit $given "dialect") -}}
+{{- if include "ascend-agent.hami" . -}}
+{{- $given = merge (dict "deviceConfig" "/etc/hami/device/device-config.yaml" "nodeConfig" "/etc/hami/node/node-config.yaml" "hamiAssets" .Values.hami.assetsDir) $given -}}
+{{- else -}}
+{{- range $name := keys $given -}}
+{{- if regexMatch "^(hami|vnpu)[A-Z]" $name }}{{ $given = omit $given $name }}{{ end -}}
+{{- end -}}
+{{- end -}}
 {{- if not .Values.useApiServer -}}
 {{- $given = omit $given "nodeLabels" "nodeAnnotations" "relaxTls" "kubernetesEvents" "faultConfigMap" -}}
 {{- end -}}
@@ -35,13 +43,19 @@ wins over them.
 
 {{- define "ascend-agent.arguments" -}}
 - run
+{{- $moved := dict "deviceConfig" "hami.deviceConfigMap" "nodeConfig" "hami.nodeConfigMap" "hamiAssets" "hami.assetsDir" }}
 {{- /* Helm leaves out what is null by default. */}}
-{{- $names := concat (keys .Values.settings) (list "kubeletDir" "devicePluginDir" "library" "npus" "faultConfigDir" "faultConfigMap" "hangConfig" "dpuConfig" "switchLibrary") | uniq | sortAlpha }}
+{{- $names := concat (keys .Values.settings) (list "dialect" "deviceConfig" "nodeConfig" "hamiAssets" "kubeletDir" "devicePluginDir" "library" "npus" "faultConfigDir" "faultConfigMap" "hangConfig" "dpuConfig" "switchLibrary") | uniq | sortAlpha }}
 {{- range $argument := .Values.extraArgs }}
 {{- range $name := $names }}
 {{- if regexMatch (printf "^--?%s(=.*)?$" (kebabcase $name)) $argument }}
-{{- fail (printf "extraArgs: %s is the value settings.%s, which the rest of the pod follows; set that instead" $argument $name) }}
+{{- $value := get $moved $name | default (printf "settings.%s" $name) }}
+{{- fail (printf "extraArgs: %s is the value %s, which the rest of the pod follows; set that instead" $argument $value) }}
 {{- end }}
+{{- end }}
+{{- if regexMatch "^--?(node_)?config_file(=.*)?$" $argument }}
+{{- $value := ternary "hami.nodeConfigMap" "hami.deviceConfigMap" (contains "node_" $argument) }}
+{{- fail (printf "extraArgs: %s is the value %s, which is mounted; set that instead" $argument $value) }}
 {{- end }}
 {{- if regexMatch "^--?(enable-healthz|healthz-address)(=.*)?$" $argument }}
 {{- fail (printf "extraArgs: %s is the value settings.http, which the probes follow; set that instead" $argument) }}
