@@ -4,7 +4,7 @@ What a container of these NPUs wants is said by injection and slicing; here the 
 exists, whether a whole NPU is really free, and the container's own directory is made.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ascend_agent.bus import Bus
@@ -12,12 +12,10 @@ from ascend_agent.errors import AllocationError
 from ascend_agent.flows.decide import Decided
 from ascend_agent.flows.held_npus import Held, HeldNpus, Holdings
 from ascend_agent.flows.offers import Offers
-from ascend_agent.injection.resolve import merge, paths, resolve
+from ascend_agent.injection.resolve import checked_paths, merge, paths, resolve
 from ascend_agent.interfaces import ContainerDirectories, HostFiles, Injection
 from ascend_agent.model.allocation import (
     ContainerGrant,
-    MountWant,
-    PathKind,
     RefusalReason,
     Refused,
     Slice,
@@ -121,17 +119,14 @@ class Answer:
         wants = merge(self._injection.wants(npus, base_mounts=mounts), plan)
         wanted = paths(wants)
         existing = await self._host.existing(wanted) if wanted else frozenset()
-        kinds = await self._kinds(wants.mounts)
+        checked = checked_paths(wants.mounts)
+        kinds = await self._host.kinds(checked) if checked else {}
         entries = {want.path: await self._host.entries(want) for want in wants.directories}
         phys = tuple(npu.phy for npu, _ in npus)
         grant = resolve(wants, existing=existing, kinds=kinds, entries=entries, npus=phys)
         if isinstance(grant, Refused):
             raise AllocationError(grant.detail)
         return grant
-
-    async def _kinds(self, mounts: Sequence[MountWant]) -> Mapping[str, PathKind]:
-        mandatory = [mount.path for mount in mounts if mount.mandatory]
-        return await self._host.kinds(mandatory) if mandatory else {}
 
     async def _find_held(self, npus: Sequence[Npu]) -> Holdings:
         return await self._held.find(npus) if self._held else Holdings()

@@ -3,7 +3,7 @@
 Decides what a missing path means. Which exist is asked by ``flows/allocate``, at each Allocate.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
@@ -37,6 +37,12 @@ def paths(wants: InjectionWants) -> tuple[str, ...]:
     return tuple(found)
 
 
+def checked_paths(wants: Sequence[MountWant]) -> tuple[str, ...]:
+    """Return every path of which it matters what is there, once."""
+    checked = [want for want in wants if want.mandatory or want.kind is not PathKind.ANY]
+    return tuple(dict.fromkeys(path for want in checked for path in _places(want)))
+
+
 def merge(wants: InjectionWants, plan: SlicePlan) -> InjectionWants:
     """Return *wants* with what a slice adds to them; its mounts come after the others."""
     return replace(wants, envs={**wants.envs, **plan.envs}, mounts=(*wants.mounts, *plan.mounts))
@@ -53,8 +59,8 @@ def resolve(
     """Return the grant, or the refusal that names the first mandatory path that is missing.
 
     *existing* holds those of ``paths`` that exist, *entries* the device nodes in each directory
-    by its path, *kinds* what is at the path of each mandatory mount. A node wanted twice under one
-    name is given once.
+    by its path, *kinds* what is at those of ``checked_paths`` that exist. A node wanted twice under
+    one name is given once.
     """
     for want in wants.needs:
         if _host_path(want, existing) is None:
@@ -78,13 +84,13 @@ def resolve(
                 host_path=path, container_path=path, permissions=directory.permissions
             )
             nodes.setdefault(path, node)
-    for mount in wants.mounts:
-        if mount.mandatory and (refused := _unfit(mount, kinds.get(mount.path))):
-            return refused
+    mounts = resolve_mounts(wants.mounts, existing=existing, kinds=kinds)
+    if isinstance(mounts, Refused):
+        return mounts
     return ContainerGrant(
         envs=wants.envs,
         nodes=tuple(nodes.values()),
-        mounts=tuple(_mounts(wants.mounts, existing)),
+        mounts=mounts,
         cdi_devices=wants.cdi_devices,
         npus=tuple(npus),
     )
@@ -96,22 +102,45 @@ def _host_path(want: NodeWant, existing: frozenset[str]) -> str | None:
     return want.host_path if want.host_path in existing else None
 
 
-def _mounts(wants: Sequence[MountWant], existing: frozenset[str]) -> Iterator[HostMount]:
+def resolve_mounts(
+    wants: Sequence[MountWant], *, existing: frozenset[str], kinds: Mapping[str, PathKind]
+) -> tuple[HostMount, ...] | Refused:
+    """Return the mounts, or the refusal that names the first mandatory one that can't be."""
+    mounts = []
     for want in wants:
-        places = (want.path, *want.alternatives)
-        path = next((place for place in places if place in existing), None)
+        path = next((path for path in _places(want) if _fits(path, want, existing, kinds)), None)
         if path is not None:
-            yield HostMount(
+            mount = HostMount(
                 host_path=path,
                 container_path=want.container_path or path,
                 read_only=want.read_only,
             )
+            mounts.append(mount)
+        elif want.mandatory:
+            return _unfit(want, kinds.get(want.path))
+    return tuple(mounts)
 
 
-def _unfit(want: MountWant, found: PathKind | None) -> Refused | None:
+def _places(want: MountWant) -> tuple[str, ...]:
+    return (want.path, *want.alternatives)
+
+
+def _fits(
+    path: str, want: MountWant, existing: frozenset[str], kinds: Mapping[str, PathKind]
+) -> bool:
+    """Return whether *want* can be mounted from *path*.
+
+    One of the wrong kind is none: where a source was missing, older plugins had the runtime make
+    an empty directory in its place (HAMi E1).
+    """
+    if not want.mandatory and want.kind is PathKind.ANY:
+        return path in existing
+    found = kinds.get(path)
+    return found is not None and want.kind in {found, PathKind.ANY}
+
+
+def _unfit(want: MountWant, found: PathKind | None) -> Refused:
     """Return why a mandatory mount can't be: a runtime would make an empty directory there."""
-    if found is not None and want.kind in {found, PathKind.ANY}:
-        return None
     state = "is missing" if found is None else f"is a {found.value}, not a {want.kind.value}"
     return Refused(
         reason=RefusalReason.MISSING_MOUNT,

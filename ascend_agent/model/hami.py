@@ -6,9 +6,13 @@ Memory is MiB, cores are percent unless said otherwise. Source: HAMi's ``device-
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import Enum, StrEnum
 
-from ascend_agent.model.ids import CardId, DieId, ResourceName
+from ascend_agent.model.ids import CardId, DieId, Millis, ResourceName
+
+
+MOST_SHARES: Final = 1000
+"""Devices an NPU: sixteen times as many are a list that the kubelet still takes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +107,26 @@ class SoftHost:
     trouble: str = ""
 
 
+class HookMount(StrEnum):
+    """How a container of a soft slice gets the library: its whole directory, or the file alone."""
+
+    DIR = "dir"
+    FILE = "file"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SoftPaths:
+    """Where soft slices keep their files on the host: absolute, without a slash at the end.
+
+    ``root`` holds the library and the containers' directories, ``region`` the files in which
+    containers of one NPU take turns.
+    """
+
+    root: str
+    region: str
+    hook: HookMount = HookMount.DIR
+
+
 class PodMode(Enum):
     """Which pods that don't say get a soft slice on a node in soft mode.
 
@@ -165,10 +189,16 @@ class RegistrationPhase(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HamiRegistration:
-    """What the scheduler was told last; ``devices`` is the text of the device list."""
+    """What the scheduler was told last; ``devices`` is the text of the device list.
+
+    ``npus`` is how many there are in it, ``told_at_ms`` when the handshake was last written; None:
+    not yet.
+    """
 
     phase: RegistrationPhase
     word: str = ""
     devices: str = ""
     handshake: str = ""
     detail: str = ""
+    npus: int = 0
+    told_at_ms: Millis | None = None

@@ -19,7 +19,7 @@ from ascend_agent.settings.expectations import (
     SwitchExpectation,
 )
 from ascend_agent.settings.forms import HttpAddress
-from ascend_agent.settings.hami import HamiSettings, HookMount
+from ascend_agent.settings.hami import HamiSettings
 from ascend_agent.settings.problems import Problem
 from ascend_agent.settings.simulated import CHIPS, ChipShape, SimulatedNode
 from ascend_agent.settings.steps import (
@@ -46,7 +46,6 @@ __all__ = [
     "FaultStep",
     "HamiSettings",
     "HangStep",
-    "HookMount",
     "HttpAddress",
     "InjectionWay",
     "LinkStep",

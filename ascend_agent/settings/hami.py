@@ -1,20 +1,12 @@
 """What can be set about HAMi; a group of ``Settings``, whose names are those of the options."""
 
-from enum import StrEnum
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ascend_agent.model.hami import HamiRules, PodMode
+from ascend_agent.model.hami import HamiRules, HookMount, PodMode
 from ascend_agent.model.vnpu import SweepMode
 from ascend_agent.settings.forms import AbsolutePath
-
-
-class HookMount(StrEnum):
-    """How a container of a soft slice gets the library: its whole directory, or the file alone."""
-
-    DIR = "dir"
-    FILE = "file"
 
 
 class HamiSettings(BaseModel):

@@ -1,6 +1,12 @@
 import pytest
 
-from ascend_agent.injection.resolve import paths, resolve
+from ascend_agent.injection.resolve import (
+    checked_paths,
+    merge,
+    paths,
+    resolve,
+    resolve_mounts,
+)
 from ascend_agent.model.allocation import (
     ContainerGrant,
     DeviceNode,
@@ -9,8 +15,10 @@ from ascend_agent.model.allocation import (
     InjectionWants,
     MountWant,
     NodeWant,
+    PathKind,
     RefusalReason,
     Refused,
+    SlicePlan,
     mandatory_node,
     optional_nodes,
 )
@@ -164,3 +172,91 @@ def test_a_missing_mandatory_node_refuses_with_its_name(
     assert refused.reason is RefusalReason.MISSING_DEVICE_NODE
     assert not [text for text in texts if text not in refused.detail]
     assert "check that" in refused.detail
+
+
+# --- mounts ---------------------------------------------------------------------------------
+
+TOOL = MountWant(
+    path="/bin/tool", container_path="/tool", alternatives=("/sbin/tool",), kind=PathKind.FILE
+)
+LIBRARY = MountWant(path="/opt/lib", read_only=False, mandatory=True, kind=PathKind.DIRECTORY)
+
+
+def mounted(*wants: MountWant, kinds: dict[str, PathKind]) -> tuple[HostMount, ...] | Refused:
+    return resolve_mounts(wants, existing=frozenset(kinds), kinds=kinds)
+
+
+def test_what_a_slice_adds_comes_after_what_the_way_in_wants() -> None:
+    plan = SlicePlan(envs={"B": "2"}, mounts=(LIBRARY,))
+    merged = merge(WANTS, plan)
+
+    assert list(merged.envs.items()) == [("A", "1"), ("B", "2")]
+    assert merged.mounts == (*WANTS.mounts, LIBRARY)
+    assert (merged.nodes, merged.cdi_devices) == (WANTS.nodes, WANTS.cdi_devices)
+
+
+def test_alternatives_are_asked_for_as_well() -> None:
+    assert paths(InjectionWants(mounts=(TOOL,))) == ("/bin/tool", "/sbin/tool")
+
+
+def test_kinds_are_asked_for_only_where_they_matter() -> None:
+    anything = MountWant(path="/must", mandatory=True)
+
+    assert checked_paths((*WANTS.mounts, TOOL, anything, TOOL)) == (
+        "/bin/tool",
+        "/sbin/tool",
+        "/must",
+    )
+
+
+@pytest.mark.parametrize(
+    ("kinds", "host_path"),
+    [
+        ({"/bin/tool": PathKind.FILE, "/sbin/tool": PathKind.FILE}, "/bin/tool"),
+        ({"/sbin/tool": PathKind.FILE}, "/sbin/tool"),
+        ({"/bin/tool": PathKind.DIRECTORY, "/sbin/tool": PathKind.FILE}, "/sbin/tool"),
+    ],
+)
+def test_the_first_place_that_fits_is_mounted(kinds: dict[str, PathKind], host_path: str) -> None:
+    """HAMi E1: a runtime left an empty directory where a tool was missing; that is no tool."""
+    assert mounted(TOOL, kinds=kinds) == (
+        HostMount(host_path=host_path, container_path="/tool", read_only=True),
+    )
+
+
+@pytest.mark.parametrize("kinds", [{}, {"/bin/tool": PathKind.DIRECTORY}])
+def test_one_that_may_be_missing_is_left_out(kinds: dict[str, PathKind]) -> None:
+    assert mounted(TOOL, kinds=kinds) == ()
+
+
+def test_a_mandatory_one_is_mounted_as_wanted() -> None:
+    assert mounted(LIBRARY, kinds={"/opt/lib": PathKind.DIRECTORY}) == (
+        HostMount(host_path="/opt/lib", container_path="/opt/lib", read_only=False),
+    )
+
+
+@pytest.mark.parametrize(
+    ("kinds", "state"),
+    [
+        ({}, "/opt/lib is missing"),
+        ({"/opt/lib": PathKind.FILE}, "/opt/lib is a file, not a directory"),
+    ],
+)
+def test_a_mandatory_one_that_can_not_be_refuses_with_its_name(
+    kinds: dict[str, PathKind], state: str
+) -> None:
+    """HAMi E1, IM-7: a container without its library would run without any limit."""
+    wants = InjectionWants(mounts=(TOOL, LIBRARY))
+    refused = resolve(wants, existing=frozenset(kinds), kinds=kinds, entries={}, npus=[])
+
+    assert isinstance(refused, Refused)
+    assert refused.reason is RefusalReason.MISSING_MOUNT
+    assert refused.detail.startswith(state)
+    assert "see the agent's log" in refused.detail
+
+
+def test_of_a_mandatory_one_of_any_kind_only_its_absence_matters() -> None:
+    anything = MountWant(path="/must", mandatory=True)
+
+    assert isinstance(mounted(anything, kinds={}), Refused)
+    assert isinstance(mounted(anything, kinds={"/must": PathKind.OTHER}), tuple)
