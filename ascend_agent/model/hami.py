@@ -7,9 +7,9 @@ Memory is MiB, cores are percent unless said otherwise. Source: HAMi's ``device-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
+from typing import Final
 
 from ascend_agent.model.ids import CardId, DieId, Millis, ResourceName
-
 
 MOST_SHARES: Final = 1000
 """Devices an NPU: sixteen times as many are a list that the kubelet still takes."""
