@@ -23,17 +23,19 @@ SWITCH_LANE = "switches"
 ALONE = frozenset({"open", "enumerate"})
 """Run while no other call does: the library rebuilds its tables without a lock."""
 
-CHANGES = frozenset({"share_enable"})
+CHANGES = frozenset({"share_enable", "share_disable", "vnpus_destroy"})
 """Change a chip: one at a time on the whole node."""
 
 BESIDE = frozenset({"switches_open", "switches_subscribe", "switches_read"})
 """Ask another library: they wait for no call of the driver's, and none waits for them.
 
-Each is a method of what the backend has under the name before the ``_``.
 """
 
+WITHIN = BESIDE | {"vnpus_read", "vnpus_destroy"}
+"""Each is a method of what the backend has under the name before the ``_``."""
+
 OPERATIONS = ALONE | CHANGES | BESIDE | {"subscribe", "identity", "health", "usage", "processes"}
-OPERATIONS |= {"share_read"}
+OPERATIONS |= WITHIN | {"share_read"}
 
 RC_PROGRAM_ERROR = -1
 """Return code of a call that raised in Python; the driver's own codes are larger in amount."""

@@ -16,6 +16,7 @@ from ascend_agent.driver.frames import (
     OPERATIONS,
     RC_OCCUPIED,
     RC_PROGRAM_ERROR,
+    WITHIN,
 )
 
 Answer = dict[str, object]
@@ -103,7 +104,7 @@ class Lanes:
         if op not in OPERATIONS:
             return {"rc": RC_PROGRAM_ERROR, "call": op, "detail": "no such operation"}
         if op in BESIDE:
-            return self._call(op, op.replace("_", ".", 1), args)
+            return self._call(op, args)
         if op not in CHANGES:
             return self._pass_gate(op, args)
         # Before the gate, so that a change that waits for another holds back nobody else.
@@ -120,11 +121,12 @@ class Lanes:
             detail = "a call of a lane has not ended, and this one must run alone"
             return {"rc": RC_OCCUPIED, "call": op, "kind": "blocked", "detail": detail}
         try:
-            return self._call(op, op, args)
+            return self._call(op, args)
         finally:
             self._gate.leave(alone=alone)
 
-    def _call(self, op: str, place: str, args: list[object]) -> Answer:
+    def _call(self, op: str, args: list[object]) -> Answer:
+        place = op.replace("_", ".", 1) if op in WITHIN else op
         try:
             answer: Answer = attrgetter(place)(self._backend)(*args)
         except Exception as error:  # noqa: BLE001 -- the worker's edge: the agent gets the reason

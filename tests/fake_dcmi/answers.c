@@ -240,12 +240,25 @@ int answer_share(const struct chip *chip, unsigned int *out)
     return answer_number(out, (unsigned int)chip->share);
 }
 
+/* A card on which something runs can't be switched; setting what is set already is no change. */
+static bool keeps_share(const struct chip *chip, unsigned int value)
+{
+    for (int i = 0; i < hardware.count; i++) {
+        const struct chip *other = &hardware.chips[i];
+        if (other->card == chip->card && other->running && other->share != (int)value)
+            return true;
+    }
+    return false;
+}
+
 /* One call switches every chip of the card. The host remembers it for the next process. */
 int change_share(struct chip *chip, unsigned int value)
 {
     char line[64];
     if (value > 1)
         return BAD_PARAMETER;
+    if (keeps_share(chip, value))
+        return OCCUPIED;
     for (int i = 0; i < hardware.count; i++) {
         struct chip *other = &hardware.chips[i];
         if (other->card != chip->card)
@@ -262,12 +275,14 @@ static bool is_share(enum dcmi_main_cmd main, unsigned int sub)
     return main == DCMI_MAIN_CMD_DEVICE_SHARE && sub == 0;
 }
 
-/* The generic channel: of its commands only the share flag is served so far. */
-int answer_info(const struct chip *chip, enum dcmi_main_cmd main, unsigned int sub, void *out,
+/* The generic channel: of its commands the share flag and vNPUs are served so far. */
+int answer_info(struct chip *chip, enum dcmi_main_cmd main, unsigned int sub, void *out,
                 unsigned int *size)
 {
     if (!out || !size)
         return BAD_PARAMETER;
+    if (main == DCMI_MAIN_CMD_VDEV_MNG)
+        return answer_vnpus(chip, sub, out, size);
     if (!is_share(main, sub))
         return NOT_SUPPORTED;
     if (*size < SHARE_FLAG_SIZE)

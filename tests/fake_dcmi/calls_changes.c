@@ -1,4 +1,4 @@
-/* Exported: the info channel, device share, topology, events. */
+/* Exported: the info channel, device share, vNPUs, topology, events. */
 #include "calls.h"
 
 /* --- the info channel, device share --------------------------------------------------------- */
@@ -45,6 +45,12 @@ int dcmi_set_device_share_enable(int card_id, int device_id, int enable_flag)
 int dcmiv2_set_device_share_enable(int dev_id, unsigned int enable_flag)
 {
     DEVICE(change_share(chip, enable_flag));
+}
+
+/* The other generation has no such call. */
+int dcmi_set_destroy_vdevice(int card_id, int device_id, unsigned int vdevid)
+{
+    SLOT(change_vnpus(chip, vdevid));
 }
 
 /* --- topology ------------------------------------------------------------------------------- */

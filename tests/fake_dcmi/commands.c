@@ -23,6 +23,9 @@
  *   health PHY VALUE|auto              auto: the worst standing severity
  *   processes PHY [PID:BYTES...]       used PHY MIB            temperature PHY CELSIUS
  *   utilisation PHY TYPE PERCENT       boot PHY STATUS         share PHY 0|1
+ *   vnpu PHY ID TEMPLATE [used=0|1 container=N]  a vNPU is there, or has changed so
+ *   vnpu PHY ID gone                   it is there no more
+ *   vnpus PHY COUNT|auto               how many the chip claims to have
  *   rc SYMBOL PHY|* CODE [after=N times=N]      answer CODE and write nothing
  *   delay SYMBOL PHY|* MS [after=N times=N]     answer late
  *   hang SYMBOL PHY|* [after=N times=N]         answer when released
@@ -253,6 +256,8 @@ static bool do_number(char **words, int count)
         return false;
     if (!strcmp(words[0], "claim"))
         chip->claimed = value;
+    else if (!strcmp(words[0], "vnpus"))
+        chip->claimed_vnpus = value;
     else if (!strcmp(words[0], "health"))
         chip->health = value;
     else if (!strcmp(words[0], "used"))
@@ -264,6 +269,22 @@ static bool do_number(char **words, int count)
     else
         chip->share = (int)value;
     return true;
+}
+
+static bool do_vnpu(char **words, int count)
+{
+    struct chip *chip = chip_of(words[1]);
+    struct vnpu vnpu = {.id = (unsigned int)atoi(words[2]),
+                        .used = (unsigned int)number(words, count, "used", "0"),
+                        .container = strtoull(option(words, count, "container", "0"), NULL, 10)};
+    if (!chip)
+        return false;
+    if (!strcmp(words[3], "gone")) {
+        vnpu_take(chip, vnpu.id);
+        return true;
+    }
+    memcpy(vnpu.name, words[3], strnlen(words[3], sizeof vnpu.name)); /* may fill the field */
+    return vnpu_put(chip, &vnpu);
 }
 
 static int any_or_phy(const char *word)
@@ -323,6 +344,7 @@ static const struct {
     {"codes", 2, do_codes},        {"claim", 3, do_number},      {"health", 3, do_number},
     {"processes", 2, do_processes}, {"used", 3, do_number},      {"temperature", 3, do_number},
     {"utilisation", 4, do_utilisation}, {"boot", 3, do_number},  {"share", 3, do_number},
+    {"vnpu", 4, do_vnpu},          {"vnpus", 3, do_number},
     {"rc", 4, do_override},        {"delay", 4, do_override},    {"hang", 3, do_override},
     {"release", 1, do_release},    {"clear", 1, do_clear},       {"trace", 2, do_trace},
 };

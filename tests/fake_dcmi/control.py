@@ -149,6 +149,12 @@ class FakeHost:
         """Replace the processes on one NPU: pid and bytes of each, at most 64."""
         self.run(f"processes {phy} {' '.join(f'{pid}:{size}' for pid, size in processes)}")
 
+    def set_vnpu(
+        self, phy: int, vnpu: int, template: str, *, used: int = 0, container: int = 0
+    ) -> None:
+        """Have a vNPU on one NPU, as if a container runtime had cut it, or change what it is."""
+        self.run(f"vnpu {phy} {vnpu} {template} used={used} container={container}")
+
     # --- calls ---------------------------------------------------------------------------
 
     def answer(

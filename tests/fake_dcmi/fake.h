@@ -6,6 +6,7 @@
  * gate.c      what every call passes: overrides, delays, hangs, concurrency count, trace
  * snapshot.c  what dcmi_init remembers of the hardware, and the calls that only read that
  * answers.c   what one chip answers, the same for both generations
+ * vnpus.c     the vNPUs of a chip
  * calls_*.c   the exported functions of both generations, one line each
  * events.c    subscription, delivery from a thread of its own, the pull
  * storm.c     events at an even pace, from a thread of its own
@@ -62,12 +63,19 @@ struct family {
     int npus, chips_per_card;
     unsigned int utilisation; /* bit n: utilisation type n is served */
     bool callbacks, multi_utilisation, affinity, topology, old_die, pci, partner, switches;
+    bool cuttable; /* the driver can cut vNPUs out of a chip */
 };
 
 struct standing {
     unsigned int code;
     unsigned char severity;
     unsigned long long raised_ms;
+};
+
+struct vnpu {
+    unsigned int id, used;
+    char name[VDEV_NAME_LEN];
+    unsigned long long container;
 };
 
 struct chip {
@@ -84,6 +92,9 @@ struct chip {
     unsigned int used_mib;
     int temperature, boot_status, share;
     unsigned int utilisation[MAX_UTILISATION];
+    struct vnpu vnpus[MAX_VDEV];
+    int vnpu_count;
+    long claimed_vnpus; /* as claimed */
 };
 
 struct hardware {
@@ -192,12 +203,18 @@ int answer_codes(const struct chip *chip, int *count, unsigned int *list, unsign
 int answer_boot(const struct chip *chip, enum dcmi_boot_status *out);
 int answer_share(const struct chip *chip, unsigned int *out);
 int change_share(struct chip *chip, unsigned int value);
-int answer_info(const struct chip *chip, enum dcmi_main_cmd main, unsigned int sub, void *out,
+int answer_info(struct chip *chip, enum dcmi_main_cmd main, unsigned int sub, void *out,
                 unsigned int *size);
 int change_info(struct chip *chip, enum dcmi_main_cmd main, unsigned int sub, const void *value,
                 unsigned int size);
 int answer_affinity(const struct chip *chip, char *out, int *length);
 int answer_topology(const struct chip *one, const struct chip *other, int *out);
+
+/* vnpus.c */
+bool vnpu_put(struct chip *chip, const struct vnpu *vnpu);
+bool vnpu_take(struct chip *chip, unsigned int id);
+int answer_vnpus(struct chip *chip, unsigned int sub, void *out, unsigned int *size);
+int change_vnpus(struct chip *chip, unsigned int id);
 
 /* events.c */
 struct occasion { /* one event, as a script asks for it */

@@ -15,7 +15,8 @@ struct hardware hardware;
     {.preset = name, .api = API_V1, .chip_name = name, .npu_name = name, .cores = core_count, \
      .board = 0x30, .mainboard = 0x02, .pci_device = 0xD802, .hbm_mib = memory, \
      .idle_mib = 3400, .npus = 8, .chips_per_card = 1, .utilisation = TYPES_910B, \
-     .callbacks = true, .multi_utilisation = true, .affinity = true, .topology = true, .pci = true}
+     .callbacks = true, .multi_utilisation = true, .affinity = true, .topology = true, .pci = true, \
+     .cuttable = true}
 
 #define FAMILY_910C(name, board_id, mainboard_id, has_partner) \
     {.preset = name, .api = API_V1, .chip_name = "Ascend910", .npu_name = "9391", .cores = 24, \
@@ -42,15 +43,15 @@ static const struct family FAMILIES[] = {
     {.preset = "310P3", .api = API_V1, .chip_name = "310P3", .npu_name = "310P3",
      .product = "Atlas 300I Pro", .cores = 8, .board = 0x64, .mainboard = NONE,
      .pci_device = 0xD500, .ddr_mib = 21527, .idle_mib = 1500, .npus = 1, .chips_per_card = 1,
-     .utilisation = TYPES_310, .callbacks = true, .pci = true},
+     .utilisation = TYPES_310, .callbacks = true, .pci = true, .cuttable = true},
     {.preset = "310P3-duo", .api = API_V1, .chip_name = "310P3", .npu_name = "310P3",
      .product = "Atlas 300I Duo", .cores = 8, .board = 0x97, .mainboard = NONE,
      .pci_device = 0xD500, .ddr_mib = 44280, .idle_mib = 1500, .npus = 2, .chips_per_card = 2,
-     .utilisation = TYPES_310, .callbacks = true, .pci = true},
+     .utilisation = TYPES_310, .callbacks = true, .pci = true, .cuttable = true},
     {.preset = "910A", .api = API_V1, .chip_name = "910A", .npu_name = "910A", .cores = 30,
      .board = 0x02, .mainboard = NONE, .pci_device = 0xD801, .hbm_mib = 32768, .ddr_mib = 15037,
      .idle_mib = 2800, .npus = 8, .chips_per_card = 1, .utilisation = TYPES_910A,
-     .callbacks = true, .old_die = true, .pci = true},
+     .callbacks = true, .old_die = true, .pci = true, .cuttable = true},
     FAMILY_910B("910B1", 24, 65536),
     FAMILY_910B("910B2", 24, 65536),
     FAMILY_910B("910B3", 20, 65536),
@@ -89,7 +90,8 @@ struct chip *hardware_add(int card, int slot, int phy)
         return NULL;
     struct chip *chip = &hardware.chips[hardware.count++];
     *chip = (struct chip){.card = card, .slot = slot, .phy = phy, .present = true, .counted = true,
-                          .health = AUTO, .claimed = AUTO, .used_mib = hardware.family->idle_mib,
+                          .health = AUTO, .claimed = AUTO, .claimed_vnpus = AUTO,
+                          .used_mib = hardware.family->idle_mib,
                           .temperature = 41, .boot_status = 16};
     for (int type = 0; type < MAX_UTILISATION; type++)
         chip->utilisation[type] = 3u + (unsigned int)type;

@@ -86,9 +86,21 @@ def full_switch_list(library: Path) -> None:
             raise RuntimeError(f"{answers} {listed} {told}")
 
 
+def full_vnpu_list(library: Path) -> None:
+    """Read the longest list of vNPUs, with the longest name, and destroy one of them."""
+    with opened(library, "preset 910B3 1") as fake:
+        for vnpu in range(100, 132):
+            fake.host.set_vnpu(0, vnpu, "vir05_1c_16g_mxx", used=vnpu % 2)
+        listed = fake.backend.vnpus.read(0, 0, 0)["vnpus"]
+        answer = fake.backend.vnpus.destroy(0, 0, 0, 130)
+        if answer["rc"] or not isinstance(listed, list) or len(listed) != 32:
+            raise RuntimeError(f"{listed} {answer}")
+
+
 def every_operation(library: Path) -> None:
     """Run every operation on every chip of every preset, with full lists."""
     full_switch_list(library)
+    full_vnpu_list(library)
     for preset in PRESETS:
         with opened(library, f"preset {preset}", "callbacks on") as fake:
             fake.backend.subscribe()
@@ -103,6 +115,8 @@ def ask_everything(fake: Opened, card: int, slot: int, logic: int) -> None:
     backend, identity = fake.backend, fake.backend.identity(card, slot, logic)
     phy = identity["phy"]
     assert isinstance(phy, int)
+    # Before the processes: a card on which something runs keeps its flag.
+    enabled = backend.share_enable(card, slot, logic)
     fake.host.set_codes(phy, _FULL)
     fake.host.set_processes(phy, [(pid, pid << 20) for pid in range(1, 65)])
     fake.host.notify(phy, _FULL[0], assertion=1)
@@ -112,10 +126,12 @@ def ask_everything(fake: Opened, card: int, slot: int, logic: int) -> None:
         "health": backend.health(card, slot, logic),
         "usage": backend.usage(card, slot, logic),
         "processes": backend.processes(card, slot, logic),
-        "share_enable": backend.share_enable(card, slot, logic),
+        "share_enable": enabled,
         "share_read": backend.share_read(card, slot, logic),
     }
     failed = {op: answer for op, answer in found.items() if answer["rc"]}
+    fake.host.set_processes(phy, [])
+    backend.share_disable(card, slot, logic)
     codes, processes = found["health"]["codes"], found["processes"].get("processes")
     assert isinstance(processes, list)
     if failed or codes != list(_FULL) or len(processes) != 64 or told["logic"] != logic:
@@ -163,12 +179,21 @@ def short_switch_list(library: Path) -> None:
         lingqu.call("lq_dcmi_get_fault_info", 128, ctypes.byref(count), longer)
 
 
+def short_vnpu(library: Path) -> None:
+    """Give the room of a description where the chip's total is written."""
+    with opened(library, "preset 910B3") as fake:
+        out, size = structure("dcmi_vdev_query_stru")(), ctypes.c_uint(360)
+        session = fake.backend._opened()
+        session.call("info", 0, 0, 52, 1, ctypes.byref(out), ctypes.byref(size))
+
+
 MISTAKES: dict[str, Callable[[Path], None]] = {
     "short-process-list": short_process_list,
     "short-chip-info": short_chip_info,
     "short-affinity": short_affinity,
     "short-code-list": short_code_list,
     "short-switch-list": short_switch_list,
+    "short-vnpu": short_vnpu,
 }
 
 

@@ -1,6 +1,7 @@
 """The operations of the worker on the vendor's libraries, one method each.
 
-They speak ints, texts and dicts. ``switches`` has those of the switch library.
+They speak ints, texts and dicts. ``switches`` has those of the switch library, ``vnpus`` those on
+vNPUs.
 
 What is decided here: which library is loaded, which API generation it speaks, and that the fault
 subscription is made once. On which thread and in which order operations run is left to
@@ -18,6 +19,7 @@ from ascend_agent.driver.dcmi.search import LibraryTroubleError, find_library
 from ascend_agent.driver.dcmi.session import Generation, Result, Session
 from ascend_agent.driver.dcmi.v1 import V1
 from ascend_agent.driver.dcmi.v2 import V2
+from ascend_agent.driver.dcmi.vnpus import Vnpus
 
 _VERSION_BYTES = 64
 _SUBSCRIBE_TRIES = 3
@@ -64,6 +66,7 @@ class DcmiBackend:
             emit=emit,
             pause=pause,
         )
+        self.vnpus = Vnpus(self._opened)
         self._library: Library | None = None
         self._session: Session | None = None
         self._subscribed = False
@@ -135,6 +138,10 @@ class DcmiBackend:
     def share_enable(self, card: int, slot: int, logic: int) -> Result:
         """Let several containers open the chip; returns the flag as read back."""
         return share.enable_share(self._opened(), (card, slot, logic), self._tool)
+
+    def share_disable(self, card: int, slot: int, logic: int) -> Result:
+        """Let one container at a time open the chip; returns the flag as read back."""
+        return share.disable_share(self._opened(), (card, slot, logic), self._tool)
 
     def decode(self, raw: bytes) -> Result:
         """Return the body of an event frame for the bytes given to *emit*."""

@@ -10,6 +10,7 @@ INVALID_PARAMETER = -8001
 NOT_PERMITTED = -8002
 NOT_READY = -8012
 NOT_EXIST = -8008
+OCCUPIED = -8020
 NOT_SUPPORTED = -8255
 
 # The binding's own: no C function answers these.
@@ -37,7 +38,7 @@ TEXTS: dict[int, str] = {
     -8015: "reset failed",
     -8016: "cancelled",
     -8017: "upgrade in progress",
-    -8020: "resource occupied",
+    OCCUPIED: "resource occupied",
     -8022: "partition mismatch",
     -8023: "configuration not found",
     NOT_SUPPORTED: "not supported on this product",
@@ -64,7 +65,7 @@ NEXT_STEPS: dict[int, str] = {
     -8014: "look for a full or read-only file system; the driver's folders must be complete",
     -8015: "stop what uses the chip, then reset it again",
     -8017: "wait until the upgrade of the chip's firmware is over",
-    -8020: "stop what holds the chip, or wait for it",
+    OCCUPIED: "stop what holds the chip, or wait for it",
     -8022: "split the chip as its template says, or remove its partition",
     -8023: "install the driver and its firmware anew",
     SYMBOL_MISSING: "install a newer Ascend driver",
@@ -75,7 +76,7 @@ NEXT_STEPS: dict[int, str] = {
 LOST = frozenset({NOT_READY, NOT_EXIST})
 """The driver no longer reaches the chip."""
 
-BUSY = frozenset({-8017, -8020})
+BUSY = frozenset({-8017, OCCUPIED})
 """Ask again later: someone else works on the chip."""
 
 ABSENT = frozenset({NOT_SUPPORTED, SYMBOL_MISSING})

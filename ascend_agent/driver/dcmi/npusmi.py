@@ -54,14 +54,14 @@ class NpuSmi:
         output = self._run("info", "-t", _FLAG, "-i", str(card), "-c", str(slot))
         return parse_share(output)
 
-    def enable_share(self, card: int, slot: int) -> None:
-        """Switch the flag of a chip on.
+    def set_share(self, card: int, slot: int, *, on: bool) -> None:
+        """Switch the flag of a chip on or off.
 
         Raises:
             ToolError: the tool did not do it.
 
         """
-        self._run("set", "-t", _FLAG, "-i", str(card), "-c", str(slot), "-d", "1")
+        self._run("set", "-t", _FLAG, "-i", str(card), "-c", str(slot), "-d", str(int(on)))
 
     def _run(self, *arguments: str) -> str:
         tool = self._find()

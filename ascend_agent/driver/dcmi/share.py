@@ -1,6 +1,6 @@
 """The driver's flag that lets several containers open one chip.
 
-What is decided here: the order of ways to set it: look first, set if off, look again; the
+What is decided here: the order of ways to set it: look first, set if it differs, look again; the
 command-line tool only where the library has no way. When the flag is wanted is left to the
 agent's process. Source: DCMI API, device share.
 """
@@ -11,7 +11,7 @@ from ascend_agent.driver.dcmi import codes
 from ascend_agent.driver.dcmi.npusmi import NpuSmi, ToolError
 from ascend_agent.driver.dcmi.session import Chip, Result, Session
 
-_ON = 1
+_OFF, _ON = 0, 1
 _NEED_ROOT = "setting it takes root on bare metal or in a privileged container"
 
 
@@ -31,13 +31,22 @@ def enable_share(session: Session, chip: Chip, tool: NpuSmi) -> Result:
 
     On a two-die card the driver switches both dies; setting the second finds it on.
     """
+    return _switch(session, chip, tool, on=True)
+
+
+def disable_share(session: Session, chip: Chip, tool: NpuSmi) -> Result:
+    """Switch the flag off if it is on, and return what it reads afterwards."""
+    return _switch(session, chip, tool, on=False)
+
+
+def _switch(session: Session, chip: Chip, tool: NpuSmi, *, on: bool) -> Result:
     rc, enabled = _get(session, chip)
-    if rc == codes.OK and enabled:
+    if rc == codes.OK and enabled == on:
         return _answer(enabled)
     what = "share_get"
     if rc == codes.OK:
         what = "share_set"
-        rc = session.ask(what, chip, _ON)
+        rc = session.ask(what, chip, _ON if on else _OFF)
     if rc == codes.OK:
         return read_share(session, chip, tool)
     if rc == codes.NOT_PERMITTED:
@@ -45,7 +54,7 @@ def enable_share(session: Session, chip: Chip, tool: NpuSmi) -> Result:
     if rc not in codes.ABSENT or not _tool_knows(chip):
         return _failure(session, what, rc)
     try:
-        tool.enable_share(chip[0], chip[1])
+        tool.set_share(chip[0], chip[1], on=on)
     except ToolError as error:
         return _failure(session, what, rc, str(error))
     return read_share(session, chip, tool)

@@ -47,6 +47,8 @@ class V1(Generation):
         "use": "dcmi_get_device_utilization_rate",
         "share_get": "dcmi_get_device_share_enable",
         "share_set": "dcmi_set_device_share_enable",
+        "info": "dcmi_get_device_info",
+        "vnpu_destroy": "dcmi_set_destroy_vdevice",
         "subscribe": "dcmi_subscribe_fault_event",
     }
     required = (

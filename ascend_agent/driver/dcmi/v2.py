@@ -47,6 +47,7 @@ class V2(Generation):
         "use": "dcmiv2_get_device_utilization_rate",
         "share_get": "dcmiv2_get_device_share_enable",
         "share_set": "dcmiv2_set_device_share_enable",
+        "info": "dcmiv2_get_device_info",
         "subscribe": "dcmiv2_subscribe_fault_event",
     }
     required = (

@@ -15,7 +15,9 @@ SHARE_TOOL = """#!/bin/sh
 flag=$(dirname "$0")/flag
 echo "$@ $LD_LIBRARY_PATH" >> "$(dirname "$0")/calls"
 case "$1" in
-set) read answer; [ "$answer" = Y ] || exit 200; echo True > "$flag" ;;
+set)
+    read answer; [ "$answer" = Y ] || exit 200
+    case "$*" in *" -d 1") echo True > "$flag" ;; *) echo False > "$flag" ;; esac ;;
 info)
     value=$(cat "$flag" 2>/dev/null || echo False)
     printf '\\tDevice-share Status            : %s\\n' "$value" ;;

@@ -21,12 +21,16 @@ def test_the_flag_is_set_and_read_with_the_documented_words(host: Host) -> None:
     npu_smi = tool(host, "absent/npu-smi", "tools/npu-smi")
 
     before = npu_smi.read_share(4, 1)
-    npu_smi.enable_share(4, 1)
+    npu_smi.set_share(4, 1, on=True)
 
-    assert (before, npu_smi.read_share(4, 1)) == (False, True)
-    assert (host.root / "tools/calls").read_text().splitlines()[1] == (
-        "set -t device-share -i 4 -c 1 -d 1 /usr/local/Ascend/driver/lib64"
-    )
+    after = npu_smi.read_share(4, 1)
+    npu_smi.set_share(4, 1, on=False)
+
+    assert (before, after, npu_smi.read_share(4, 1)) == (False, True, False)
+    assert (host.root / "tools/calls").read_text().splitlines()[1::2] == [
+        "set -t device-share -i 4 -c 1 -d 1 /usr/local/Ascend/driver/lib64",
+        "set -t device-share -i 4 -c 1 -d 0 /usr/local/Ascend/driver/lib64",
+    ]
 
 
 def test_a_tool_that_others_can_replace_is_not_run(host: Host) -> None:
@@ -35,7 +39,7 @@ def test_a_tool_that_others_can_replace_is_not_run(host: Host) -> None:
     host.mode("tools", 0o777)
 
     with pytest.raises(ToolError, match="can be written by group or others"):
-        tool(host, "tools/npu-smi").enable_share(0, 0)
+        tool(host, "tools/npu-smi").set_share(0, 0, on=True)
     assert not (host.root / "tools/calls").exists()
 
 
@@ -49,14 +53,14 @@ def test_a_tool_that_fails_is_quoted(host: Host) -> None:
     host.file("tools/npu-smi", script, executable=True)
 
     with pytest.raises(ToolError, match="ended with status 1: Message : not root"):
-        tool(host, "tools/npu-smi").enable_share(0, 0)
+        tool(host, "tools/npu-smi").set_share(0, 0, on=True)
 
 
 def test_a_tool_that_can_not_be_started_is_an_error(host: Host) -> None:
     host.file("tools/npu-smi", "#!/nonexistent/shell\n", executable=True)
 
     with pytest.raises(ToolError, match="No such file"):
-        tool(host, "tools/npu-smi").enable_share(0, 0)
+        tool(host, "tools/npu-smi").set_share(0, 0, on=True)
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,44 @@ def test_without_the_right_to_set_it_the_tool_is_not_tried(
     assert not (host.root / "tools/calls").exists()
 
 
+@pytest.mark.parametrize(
+    ("preset", "chip", "prefix"), [("910B3", (2, 0, 2), "dcmi"), ("950", (-1, -1, 2), "dcmiv2")]
+)
+def test_the_flag_is_taken_back_once_and_read_back(
+    make_node: MakeNode, preset: str, chip: tuple[int, int, int], prefix: str
+) -> None:
+    node = make_node(f"preset {preset}", "trace on", "share 2 1")
+
+    answers = [node.backend.share_disable(*chip) for _ in range(2)]
+
+    assert answers == [{"rc": 0, "enabled": 0}] * 2
+    assert len(node.calls(f"{prefix}_set_device_share_enable")) == 1
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_a_card_on_which_something_runs_refuses_to_be_switched(
+    make_node: MakeNode,
+    on: bool,  # noqa: FBT001 -- a column of the table
+) -> None:
+    node = make_node("preset 910B3", f"share 0 {int(not on)}", "processes 0 4711:100")
+    backend = node.backend
+
+    answer = backend.share_enable(0, 0, 0) if on else backend.share_disable(0, 0, 0)
+
+    assert answer == {"rc": -8020, "call": "dcmi_set_device_share_enable"}
+
+
+@pytest.mark.peer
+def test_a_library_without_the_flag_leaves_it_to_the_tool_to_take_it_back(
+    make_node: MakeNode, host: Host, tool: NpuSmi
+) -> None:
+    node = make_node("preset 910B3", variant="no-share", tool=tool)
+    node.backend.share_enable(4, 0, 4)
+
+    assert node.backend.share_disable(4, 0, 4) == {"rc": 0, "enabled": 0}
+    assert "set -t device-share -i 4 -c 0 -d 0" in (host.root / "tools/calls").read_text()
+
+
 @pytest.mark.parametrize("call", ["get", "set"])
 def test_any_other_failure_is_told_with_its_call(make_node: MakeNode, call: str) -> None:
     node = make_node("preset 910B3")
