@@ -10,7 +10,7 @@ from typing import Final, NoReturn
 
 from ascend_agent.cluster.objects import Objects
 from ascend_agent.cluster.pace import Pace
-from ascend_agent.cluster.patches import merged, node_patch, overtaken, values_of
+from ascend_agent.cluster.patches import answered_of, merged, node_patch, overtaken, values_of
 from ascend_agent.cluster.sender import AGAIN_ON_CONFLICT, Sender
 from ascend_agent.cluster.server import Request
 from ascend_agent.cluster.written import Values
@@ -46,6 +46,7 @@ class NodeEdits:
         """
         if (key := overtaken(edit, self._own())) is not None:
             raise self._stale(key)
+        self._sender.share(answered_of(edit))
         if not self._waiting and self._sender.holds(self._own(), values_of(edit)):
             return
         self._sender.adopt(self._own(), values_of(edit))  # its turn may come in a second

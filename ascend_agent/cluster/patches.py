@@ -7,7 +7,7 @@ from ascend_agent.cluster.node import METADATA_ONLY, node_path
 from ascend_agent.cluster.pods import pod_path
 from ascend_agent.cluster.refusals import Asked
 from ascend_agent.cluster.server import Request
-from ascend_agent.cluster.written import Values
+from ascend_agent.cluster.written import Place, Values
 from ascend_agent.model.cluster import (
     MetadataField,
     NodeAnnotationRemoval,
@@ -27,6 +27,11 @@ def values_of(edit: NodeEdit | PodEdit) -> Values:
     """Return what *edit* wants, key by key."""
     wanted = {MetadataField.LABELS: edit.labels, MetadataField.ANNOTATIONS: edit.annotations}
     return {(kind, key): value for kind, map_ in wanted.items() for key, value in map_.items()}
+
+
+def answered_of(edit: NodeEdit) -> Iterable[Place]:
+    """Return the places in which others answer us; before the first write of any of them."""
+    return ((MetadataField.ANNOTATIONS, key) for key in edit.answered)
 
 
 def merged(edits: Iterable[NodeEdit]) -> NodeEdit:

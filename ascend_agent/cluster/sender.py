@@ -5,7 +5,7 @@ looks that way is asked again before each attempt, since the watch may have show
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, Generic, TypeVar
 
 from ascend_agent.cluster.door import Door
@@ -15,7 +15,7 @@ from ascend_agent.cluster.patches import difference, maps_of
 from ascend_agent.cluster.retry import PATIENCE, delay_s
 from ascend_agent.cluster.server import Request
 from ascend_agent.cluster.tally import Tally
-from ascend_agent.cluster.written import Values, Written
+from ascend_agent.cluster.written import Place, Values, Written
 from ascend_agent.errors import (
     ClusterError,
     ClusterUnreachableError,
@@ -93,6 +93,10 @@ class Sender(Generic[T]):
             return False
         self._remember(item, values)
         return True
+
+    def share(self, places: Iterable[Place]) -> None:
+        """Take *places* for those in which others write in turn with us."""
+        self._written.share(places)
 
     def adopt(self, item: T | None, values: Values) -> None:
         """Take those of *values* that the object holds already for ours from this state on.

@@ -5,7 +5,7 @@ value are ours, so that our own edit coming back through the watch is never take
 in whichever order answer and event arrive.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -22,6 +22,7 @@ Values = Mapping[Place, str | None]
 
 _MOST_OBJECTS: Final = 1024
 _MOST_KEYS: Final = 256
+_MOST_SHARED: Final = 64
 
 
 @dataclass(slots=True, kw_only=True)
@@ -47,11 +48,20 @@ class Written:
         self._publish = publish
         self._now = now
         self._objects: dict[str, _Object] = {}
+        self._shared: dict[Place, None] = {}  # a set that keeps its order
+
+    def share(self, places: Iterable[Place]) -> None:
+        """Say that others write there in turn with us: what is seen there is no news.
+
+        To be said before the first write there.
+        """
+        self._shared |= dict.fromkeys(places)
+        _bound(self._shared, _MOST_SHARED)
 
     def begin(self, uid: str, values: Values, *, pod: PodKey | None) -> None:
         """Say that *values* are about to be written; whatever comes of it, they are ours."""
         known = self._objects.setdefault(uid, _Object(pod=pod))
-        for place, value in values.items():
+        for place, value in self._ours(values).items():
             record = known.records.setdefault(place, _Record(wrote=value))
             record.coming = [*record.coming[-1:], value]
         _bound(self._objects, _MOST_OBJECTS)
@@ -62,7 +72,7 @@ class Written:
     ) -> None:
         """Say that the API server has *values*, and in which version of the object."""
         self.begin(uid, values, pod=pod)
-        for place, value in values.items():
+        for place, value in self._ours(values).items():
             self._objects[uid].records[place] = _Record(wrote=value, version=version)
 
     def adopt(
@@ -112,8 +122,11 @@ class Written:
         """Let go of an object that is no more."""
         self._objects.pop(uid, None)
 
+    def _ours(self, values: Values) -> Values:
+        return {place: value for place, value in values.items() if place not in self._shared}
 
-def _bound(table: dict[str, _Object] | dict[Place, _Record], most: int) -> None:
+
+def _bound(table: dict[str, _Object] | dict[Place, _Record] | dict[Place, None], most: int) -> None:
     """Drop the oldest entries of too many."""
     while len(table) > most:
         del table[next(iter(table))]  # type: ignore[arg-type]  # a key of this very table

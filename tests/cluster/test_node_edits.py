@@ -241,3 +241,19 @@ async def _refused(edits: NodeEdits, edit: NodeEdit) -> StaleEditError:
     with pytest.raises(StaleEditError) as caught:
         await edits.apply(edit)
     return caught.value
+
+
+# --- keys in which others write in turn with us ---------------------------------------------------
+
+TALK = NodeEdit(labels={}, annotations={"ours": "1", "talk": "A"}, answered=frozenset({"talk"}))
+
+
+async def test_who_answers_where_an_answer_belongs_is_no_stranger(scene: Scene) -> None:
+    """SC-1: the scheduler writes over the handshake twice a minute, which is no news."""
+    async with sending(scene) as edits:
+        await edits.apply(TALK)
+        annotate(scene, ours="2", talk="B")
+        own = parse_node(scene.server.store.get(node()[0]))
+        scene.written.see(own.uid, own.version, maps_of(own))
+
+    assert [edit.key for edit in scene.foreign] == ["ours"]

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from ascend_agent.cluster.patches import (
+    answered_of,
     difference,
     maps_of,
     merged,
@@ -54,6 +55,13 @@ def test_of_several_edits_the_newest_value_wins() -> None:
 
     assert merged([one, two]) == NodeEdit(labels={"a": None, "b": "1"}, annotations={"c": "2"})
     assert merged([]) == NodeEdit(labels={}, annotations={})
+
+
+def test_where_others_answer_is_among_the_annotations() -> None:
+    edit = NodeEdit(labels={"a": "1"}, annotations={"a": "1"}, answered=frozenset({"a"}))
+
+    assert list(answered_of(edit)) == [(ANNOTATIONS, "a")]
+    assert not list(answered_of(EDIT))
 
 
 def test_a_node_is_changed_by_a_merge_patch_of_its_keys() -> None:

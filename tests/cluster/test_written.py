@@ -152,3 +152,25 @@ def test_what_is_adopted_is_ours_but_for_what_is_coming() -> None:
     memory.see(11, a="theirs", b="2")
 
     assert [(edit.key, edit.found) for edit in memory.told] == [("a", "theirs")]
+
+
+def test_where_others_write_in_turn_with_us_nobody_is_a_stranger() -> None:
+    memory = Memory()
+    memory.written.share([(LABELS, "a")])
+    memory.acknowledge("1", 10)
+    memory.acknowledge("1", 10, key="b")
+
+    memory.see(11, a="2", b="2")
+
+    assert [edit.key for edit in memory.told] == ["b"]
+
+
+def test_only_so_many_places_are_shared_and_the_oldest_is_ours_alone_again() -> None:
+    memory = Memory()
+    memory.written.share((LABELS, str(number)) for number in range(65))
+    memory.acknowledge("1", 10, key="0")
+    memory.acknowledge("1", 10, key="1")
+
+    memory.see(11)
+
+    assert [edit.key for edit in memory.told] == ["0"]

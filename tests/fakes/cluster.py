@@ -172,8 +172,9 @@ class FakeCluster:
                 raise StaleEditError(key, found)
         values = _values(edit)
         differs = {place: to for place, to in values.items() if _found(self.node, place) != to}
+        ours = {place: to for place, to in values.items() if place[1] not in edit.answered}
         if not differs:
-            self._wrote |= values
+            self._wrote |= ours
             return
         if self.hold is not None:
             try:
@@ -185,7 +186,7 @@ class FakeCluster:
             raise self.error
         sent = {key: to for (_, key), to in differs.items()}
         self.sent.append((asyncio.get_running_loop().time(), sent))
-        self._wrote |= values
+        self._wrote |= ours
         self._edit(differs)
         if self.late:
             await asyncio.sleep(1)
