@@ -240,6 +240,7 @@ class Allocate:
                 unchecked=tuple(call.unchecked) if granted else (),
                 pod=call.pod,
                 remarks=tuple(note for each in call.assignments for note in each.remarks),
+                slices=tuple(each.slice for each in call.assignments) if granted else (),
             )
         )
 

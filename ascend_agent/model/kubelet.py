@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from ascend_agent.model.allocation import DeviceGroup
+from ascend_agent.model.allocation import DeviceGroup, Slice
 from ascend_agent.model.ids import Millis, PhyId, ResourceName
 from ascend_agent.model.pods import PodRef
 
@@ -115,6 +115,7 @@ class AllocateServed:
     ``waited_s`` is the part of ``took_s`` that it waited for another one of its resource.
     ``unchecked`` are the NPUs among ``npus`` of which nobody knew whether a process holds them.
     ``pod`` is whose it was where a scheduler said so; ``remarks`` are for that pod's owner.
+    ``slices`` has one for each container that got some NPUs.
     """
 
     resource: ResourceName
@@ -126,3 +127,4 @@ class AllocateServed:
     unchecked: tuple[PhyId, ...] = ()
     pod: PodRef | None = None
     remarks: tuple[str, ...] = ()
+    slices: tuple[Slice, ...] = ()

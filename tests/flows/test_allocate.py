@@ -22,6 +22,7 @@ from ascend_agent.model.allocation import (
     Allocations,
     Holder,
     PreferenceRequest,
+    WholeSlice,
 )
 from ascend_agent.model.health import NodeView
 from ascend_agent.model.ids import (
@@ -37,6 +38,7 @@ from ascend_agent.model.pods import Pod, PodKey, PodPhase, Pods
 from ascend_agent.model.world import SharePolicy, World
 from ascend_agent.runtime.clock import Clock
 from ascend_agent.runtime.latest import Latest
+from ascend_agent.runtime.wakeup import Wakeup
 from ascend_agent.slicing import shared, whole
 from tests.fakes.holders import FakeOwners, FakeUsage
 from tests.fakes.host import FakeHost
@@ -116,6 +118,18 @@ async def test_several_containers_are_answered_in_order() -> None:
     first, second = await allocate.allocate([_asks("Ascend910-1"), _asks("Ascend910-0")])
 
     assert (first.npus, second.npus) == ((1,), (0,))
+
+
+async def test_it_is_told_what_each_container_got_and_nothing_where_it_got_none() -> None:
+    bus = Bus([])
+    allocate = _allocate(bus, view=node_view())
+    served = bus.served.subscribe(Wakeup())
+
+    await allocate.allocate([_asks("Ascend910-1"), _asks("Ascend910-0")])
+    with pytest.raises(AllocationError):
+        await allocate.allocate([_asks("Ascend910-2"), _asks("Ascend910-9")])
+
+    assert [each.slices for each in served.drain()] == [(WholeSlice(), WholeSlice()), ()]
 
 
 async def test_two_shares_of_one_npu_in_one_container_are_one_device() -> None:
