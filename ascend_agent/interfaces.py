@@ -5,7 +5,7 @@ implements the second half as pure functions of its arguments.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from ascend_agent.model.allocation import (
     AllocationRequest,
@@ -59,6 +59,9 @@ from ascend_agent.model.surroundings import LinkState, ProcessTimes, SwitchFault
 from ascend_agent.model.vnpu import Vnpu, VnpuId
 from ascend_agent.model.world import NodeWorld, World
 from ascend_agent.runtime.latest import Latest
+
+if TYPE_CHECKING:
+    from ascend_agent.model.metered import SoftReadings  # loaded where HAMi schedules alone
 
 # --- what mechanisms offer -----------------------------------------------------------------
 
@@ -248,6 +251,13 @@ class SoftPreparation(Protocol):
             HostError: soft mode can't be offered; the text says what is wrong and what to do.
 
         """
+
+
+class SoftMeter(Protocol):
+    """What containers with soft slices say of themselves, in files of the host."""
+
+    def read(self) -> "SoftReadings":
+        """Return all that can be read now; never raises, and may block for the disk."""
 
 
 class HamiConfigFiles(Protocol):
