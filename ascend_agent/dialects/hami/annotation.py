@@ -75,7 +75,7 @@ def place_in(allocated: Sequence[Slot], left: Sequence[Slot], index: int) -> int
     At the same place; or, where an older plugin dropped empty slots, counted from the end.
     """
     slot = left[index]
-    if index < len(allocated) and allocated[index] == slot:
+    if len(left) >= len(allocated) and index < len(allocated) and allocated[index] == slot:
         return index
     filled = [place for place, each in enumerate(allocated) if each]
     still = sum(bool(each) for each in left[index:])
