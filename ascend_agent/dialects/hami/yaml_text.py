@@ -176,7 +176,7 @@ class _Builder:
                 raise ValueError("has too many entries or nests them too deeply; shorten it")
             match event:
                 case yaml.ScalarEvent():
-                    plain = event.style is None and event.value in _NULLS
+                    plain = event.implicit[0] and event.value in _NULLS
                     self._add(None if plain else event.value, event.anchor)
                 case yaml.SequenceStartEvent():
                     self._open.append(_Open([], event.anchor))

@@ -20,7 +20,7 @@ BY_NAME = {chip.chip_name: chip for chip in CHIPS}
         ("Ascend910", "Ascend910C", 65536, 65536, 20, 4),
     ],
 )
-def test_each_chip_is_called_and_sized_as_hami_says(  # noqa: PLR0913 -- one a column
+def test_each_chip_is_called_and_sized_as_hami_says(
     name: str, word: str, allocatable: int, capacity: int, ai_core: int, shares: int
 ) -> None:
     """UP-2: whoever has no file of his own gets the names that every scheduler knows."""

@@ -6,7 +6,7 @@ import pytest
 
 from ascend_agent.dialects.hami.node_config import NodeConfig, parse_node_config
 from ascend_agent.model.hami import HamiNodeEntry
-from ascend_agent.model.ids import NodeName
+from ascend_agent.model.ids import CardId, NodeName
 from tests.fakes.hami import NODE, die
 
 
@@ -30,7 +30,7 @@ nodes:
             soft=True,
             shares=8,
             hidden_dies=frozenset({die(7)}),
-            hidden_cards=frozenset({0, 12}),  # type: ignore[arg-type] -- what the file's numbers are
+            hidden_cards=frozenset({CardId(0), CardId(12)}),
         )
     )
 
@@ -80,7 +80,8 @@ def test_a_file_without_entries_has_nothing_to_say() -> None:
 
 def test_unknown_keys_are_told_wherever_they_stand() -> None:
     found = parse(
-        "node: 1\nnodes: [{name: node-a, vdevicecount: 3, filterDevices: {indexes: [1]}}, {name: b, x: 1}]"
+        "node: 1\nnodes: [{name: node-a, vdevicecount: 3, filterDevices: {indexes: [1]}}, "
+        "{name: b, x: 1}]"
     )
 
     assert [warning.partition(" has no")[0] for warning in found.warnings] == [
