@@ -119,9 +119,11 @@ def _decides(scene: _Scene, fitting: Sequence[Candidate], owner: PodKey | None) 
         return True
     if scene.state.rules.strict_lock and owner is not None:
         return owner in keys_of_fitting
-    if owner is None or owner in keys_of_fitting:
-        # Without a Node there is no telling whether there is a lock.
-        return facts.node is not None
+    if owner is None:
+        # Without a Node there is no telling whether there is a lock, and several may be meant.
+        return facts.node is not None and (len(fitting) == 1 or facts.fresh)
+    if owner in keys_of_fitting:
+        return True
     return facts.fresh and owner in {*facts.others, *(pod.key for pod in facts.pods)}
 
 

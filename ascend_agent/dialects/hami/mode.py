@@ -52,8 +52,9 @@ class SlotGrant:
 
 def cut(grant: SlotGrant, state: HamiState, chip: HamiChip) -> Cut | Refused:
     """Return what the container gets of the NPUs of *grant*."""
-    wants_soft = grant.pod.annotations.get(keys.MODE) == keys.SOFT_MODE
-    if wants_soft or (state.wants_soft and _follows_node(grant.entries, state.rules.pod_mode)):
+    mode = grant.pod.annotations.get(keys.MODE, "")
+    follows = state.wants_soft and not mode and _follows_node(grant.entries, state.rules.pod_mode)
+    if mode == keys.SOFT_MODE or follows:
         return _soft(grant, state, chip)
     return _hard(grant, state, chip)
 
