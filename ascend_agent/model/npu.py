@@ -29,6 +29,11 @@ class NpuAddress:
     logic: LogicId
     lane: LaneId
 
+    @property
+    def shown(self) -> CardId:
+        """The number behind ``npu-smi -i``: the card's, where a card is addressed at all."""
+        return CardId(self.logic) if self.card is None else self.card
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Enumeration:
@@ -130,10 +135,20 @@ class UnknownChip:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HiddenNpu:
+    """An NPU that the operator keeps out of our hands; None: not read, since its card is hidden."""
+
+    address: NpuAddress
+    phy: PhyId | None = None
+    die: DieId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Inventory:
     """The NPUs of this node, ordered by physical id, and what keeps others out.
 
-    ``generation`` counts publications. ``lost_cards`` and ``unreadable`` as in ``Enumeration``.
+    ``generation`` counts publications. ``lost_cards`` and ``unreadable`` as in ``Enumeration``,
+    without cards that are hidden; ``hidden`` are those that the driver lists, ordered by address.
     """
 
     generation: int
@@ -142,6 +157,7 @@ class Inventory:
     unknown: tuple[UnknownChip, ...]
     lost_cards: int
     unreadable: tuple[tuple[CardId, str, int], ...] = ()
+    hidden: tuple[HiddenNpu, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

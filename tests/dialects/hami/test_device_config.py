@@ -25,7 +25,7 @@ CHIP = """
   - {name: vir10_3c_32g, memory: 32768, aiCore: 10, aiCPU: 3}
   - {name: vir05_1c_16g, memory: 16384, aiCore: 5, aiCPU: 1}
 """
-LEAST = "- {chipName: 910X, commonWord: W, resourceName: a.b/W, memoryAllocatable: 100}\n"
+LEAST = "\n- {chipName: 910X, commonWord: W, resourceName: a.b/W, memoryAllocatable: 100}\n"
 
 
 def nested(chips: str, more: str = "") -> str:
