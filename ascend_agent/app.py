@@ -93,18 +93,20 @@ from ascend_agent.kubelet.endpoint import KubeletEndpoint
 from ascend_agent.kubelet.podresources import KubeletPodResources
 from ascend_agent.model.chip import ChipSpec
 from ascend_agent.model.cluster import ConfigMapKey
+from ascend_agent.model.hami import SLOT as HAMI_SLOT
 from ascend_agent.model.ids import NodeName
 from ascend_agent.model.npu import Npu
 from ascend_agent.model.surroundings import LinkState
 from ascend_agent.runtime.backoff import Backoff
 from ascend_agent.runtime.clock import Clock
 from ascend_agent.runtime.supervisor import Supervisor, TaskSpec
-from ascend_agent.settings import DriverKind, InjectionWay, LinkStep, Settings
+from ascend_agent.settings import DialectName, DriverKind, InjectionWay, LinkStep, Settings
 from ascend_agent.slicing import load_mode
 from ascend_agent.telemetry.http import HttpServer
 from ascend_agent.telemetry.metrics import Metrics
 
 if TYPE_CHECKING:
+    from ascend_agent.app_hami import HamiParts
     from ascend_agent.cluster.connection import ClusterConnection
 
 log = logging.getLogger(__name__)
@@ -160,6 +162,8 @@ class Agent:
         )
         self._library_path = worker_environment.get("LD_LIBRARY_PATH", "")
         resources = [self._dialect.resource_of(word) for word in self._dialect.words]
+        if settings.dialect is DialectName.HAMI:
+            resources = [HAMI_SLOT]
         self.bus = Bus(resources)
         self._reregister = self.bus.reregister.claim("app")
         self._started = asyncio.get_running_loop().time()
@@ -225,6 +229,7 @@ class Agent:
     def _tasks(self) -> list[TaskSpec]:
         bus, settings = self.bus, self._settings
         offers = [self._offers(word) for word in self._dialect.words]
+        hami = self._hami_parts() if settings.dialect is DialectName.HAMI else None
         tasks = [
             TaskSpec(name="driver-worker", run=self._worker.run),
             TaskSpec(
@@ -253,7 +258,7 @@ class Agent:
                 ).run,
             ),
             *self._port_tasks(),
-            *self._serving_tasks(offers),
+            *(self._hami_tasks(hami) if hami else self._serving_tasks(offers)),
             *self._cluster_tasks(),
             TaskSpec(
                 name="follow-allocations",
@@ -261,7 +266,7 @@ class Agent:
                 run=FollowAllocations(
                     pod_resources=KubeletPodResources(socket=settings.pod_resources_socket),
                     dialect=self._dialect,
-                    offers=offers,
+                    offers=hami.current_offers if hami else lambda: offers,
                     bus=bus,
                     allocations=bus.allocations.claim("follow-allocations"),
                     clock=self._clock,
@@ -453,6 +458,32 @@ class Agent:
             tasks.append(TaskSpec(name=f"serve-resource {offer.word}", run=flow.run))
         return tasks
 
+    def _hami_parts(self) -> "HamiParts":
+        from ascend_agent.app_hami import HamiParts  # noqa: PLC0415 -- nothing of it in other dialects
+
+        return HamiParts(
+            settings=self._settings,
+            bus=self.bus,
+            clock=self._clock,
+            worker=self._worker,
+            cluster=self._cluster,
+            host=self._host.files,
+            dialect=self._dialect,
+            spec_of=_spec_of,
+            turn=asyncio.Lock(),
+        )
+
+    def _hami_tasks(self, parts: "HamiParts") -> list[TaskSpec]:
+        from ascend_agent import app_hami  # noqa: PLC0415 -- as above
+
+        serving = app_hami.serving_tasks(
+            parts,
+            sent=self.bus.sent.claim("kubelet-endpoints"),
+            served=self.bus.served.claim("allocate"),
+            injection=self._injection(),
+        )
+        return [*serving, *app_hami.tasks(parts)]
+
     def _port_tasks(self) -> list[TaskSpec]:
         """Return what looks at network ports, and for silence, to which their traffic belongs."""
         bus, settings = self.bus, self._settings
@@ -574,8 +605,14 @@ class Agent:
         )
 
     def _injection(self) -> Injection:
-        way = find_injections()[self._settings.way.value]
+        way = find_injections()[self._way_name()]
         return WithLogicalIds(way) if self._settings.logical_ids else way
+
+    def _way_name(self) -> str:
+        """Return the way in; HAMi's plugin leaves out what MindCluster's tells the same runtime."""
+        hami = self._settings.dialect is DialectName.HAMI
+        runtime = self._settings.way is InjectionWay.RUNTIME
+        return "visible" if hami and runtime else self._settings.way.value
 
     def _cdi_flow(self) -> WriteCdiSpec:
         return WriteCdiSpec(

@@ -3,30 +3,35 @@
 Each function wires what belongs together. As in ``app``, no decision about NPUs is made here.
 """
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from ascend_agent.bus import Bus
 from ascend_agent.cluster.late import LateConnection
 from ascend_agent.cluster.off import ClusterOff
 from ascend_agent.driver.process import DriverWorker
+from ascend_agent.flows.allocate import Allocate, Edits
+from ascend_agent.flows.answer import Answer, SliceParts
+from ascend_agent.flows.decide import Decide
 from ascend_agent.flows.hami_offers import HamiOffers
 from ascend_agent.flows.offers import SpecOf
-from ascend_agent.interfaces import HostFiles, SchedulerDialect
+from ascend_agent.host.container_dirs import LocalContainerDirectories
+from ascend_agent.interfaces import HostFiles, Injection, SchedulerDialect
 from ascend_agent.model.hami import HamiChip
-from ascend_agent.model.ids import NodeName, ResourceName
+from ascend_agent.model.ids import NodeName
+from ascend_agent.model.kubelet import AllocateServed, ListSent
 from ascend_agent.runtime.clock import Clock
 from ascend_agent.runtime.supervisor import TaskSpec
+from ascend_agent.runtime.topic import Publisher
 from ascend_agent.settings import Settings
-from ascend_agent.slicing import load_mode
-
-SLOT = ResourceName("hami")
-"""Stands for the one resource that is served, whatever it is called at the moment."""
+from ascend_agent.slicing import load_mode, plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HamiParts:
-    """What ``app`` has made already."""
+    """What ``app`` has made already; ``turn`` is held while an Allocate is served."""
 
     settings: Settings
     bus: Bus
@@ -36,6 +41,24 @@ class HamiParts:
     host: HostFiles
     dialect: SchedulerDialect
     spec_of: SpecOf
+    turn: asyncio.Lock
+
+    def offers(self, chip: HamiChip) -> HamiOffers:
+        """Return what is offered of a configured chip."""
+        return HamiOffers(
+            word=chip.word,
+            resource=chip.resource,
+            dialect=self.dialect,
+            mode=load_mode("by-die"),
+            node_name=NodeName(self.settings.node_name or ""),
+            bus=self.bus,
+            specs=self.spec_of,
+        )
+
+    def current_offers(self) -> Sequence[HamiOffers]:
+        """Return what is offered now: one word, or nothing while none is configured."""
+        state = self.bus.hami.value
+        return () if state is None or state.chip is None else (self.offers(state.chip),)
 
 
 def tasks(parts: HamiParts) -> list[TaskSpec]:
@@ -49,23 +72,49 @@ def tasks(parts: HamiParts) -> list[TaskSpec]:
     ]
 
 
-def offers_of(parts: HamiParts) -> Callable[[HamiChip], HamiOffers]:
-    """Return what makes the offers of one configured chip."""
-    name = NodeName(parts.settings.node_name or "")
-    mode = load_mode("by-die")
+def serving_tasks(
+    parts: HamiParts,
+    *,
+    sent: Publisher[ListSent],
+    served: Publisher[AllocateServed],
+    injection: Injection,
+) -> list[TaskSpec]:
+    """Return what serves the kubelet."""
+    allocator = _allocator_of(parts, served=served, injection=injection)
+    return []
 
-    def offers(chip: HamiChip) -> HamiOffers:
-        return HamiOffers(
-            word=chip.word,
-            resource=chip.resource,
-            dialect=parts.dialect,
-            mode=mode,
-            node_name=name,
-            bus=parts.bus,
-            specs=parts.spec_of,
+
+def _allocator_of(
+    parts: HamiParts, *, served: Publisher[AllocateServed], injection: Injection
+) -> Callable[[HamiOffers], Allocate]:
+    """Return what makes the handler of Allocate for one offer."""
+    settings, bus = parts.settings, parts.bus
+    settlements = bus.settlements.claim("allocate")
+    directories = LocalContainerDirectories(root=settings.hami_root)
+
+    def allocator(offers: HamiOffers) -> Allocate:
+        return Allocate(
+            offers=offers,
+            decide=Decide(offers=offers, bus=bus, clock=parts.clock, reader=parts.cluster),
+            answer=Answer(
+                offers=offers,
+                injection=injection,
+                host=parts.host,
+                held=None,
+                bus=bus,
+                slices=SliceParts(
+                    plan=partial(plan, paths=settings.soft_paths), directories=directories
+                ),
+            ),
+            bus=bus,
+            served=served,
+            clock=parts.clock,
+            timeout_s=settings.allocate_timeout_s,
+            turn=parts.turn,
+            edits=Edits(editor=parts.cluster, settlements=settlements),
         )
 
-    return offers
+    return allocator
 
 
 def _config_tasks(parts: HamiParts) -> list[TaskSpec]:  # noqa: ARG001

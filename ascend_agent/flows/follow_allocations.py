@@ -9,7 +9,7 @@ devices: where the API server shows such a pod as finished, it holds nothing.
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ascend_agent.bus import Bus
 from ascend_agent.errors import KubeletError, LaggedError
@@ -42,14 +42,14 @@ class FollowAllocations:
         *,
         pod_resources: PodResources,
         dialect: SchedulerDialect,
-        offers: Sequence[Offers],
+        offers: Callable[[], Sequence[Offers]],
         bus: Bus,
         allocations: LatestWriter[Allocations],
         clock: Clock,
     ) -> None:
         self._pod_resources = pod_resources
         self._dialect = dialect
-        self._offers = tuple(offers)
+        self._offers = offers
         self._bus = bus
         self._allocations = allocations
         self._clock = clock
@@ -103,7 +103,7 @@ class FollowAllocations:
         if view is None or self._held is None:
             return
         now = self._clock.now()
-        worlds = [offers.world(view, now) for offers in self._offers]
+        worlds = [offers.world(view, now) for offers in self._offers()]
         held = _without(self._finished(), self._held)
         self._allocations.put(self._dialect.holders(held, worlds))
 

@@ -15,6 +15,10 @@ MOST_SHARES: Final = 1000
 """Devices an NPU: sixteen times as many are a list that the kubelet still takes."""
 
 
+SLOT: Final = ResourceName("hami")
+"""Stands for the one resource that is served, whatever it is called at the moment."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HamiTemplate:
     """One way the driver can cut a chip."""

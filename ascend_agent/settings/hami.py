@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ascend_agent.model.hami import HamiRules, HookMount, PodMode
+from ascend_agent.model.hami import HamiRules, HookMount, PodMode, SoftPaths
 from ascend_agent.model.vnpu import SweepMode
 from ascend_agent.settings.forms import AbsolutePath
 
@@ -79,6 +79,15 @@ class HamiSettings(BaseModel):
     vnpu_sweep_grace_s: float = Field(
         default=120, ge=30, le=86400, description="seconds a vNPU must be idle and unowned"
     )
+
+    @property
+    def soft_paths(self) -> SoftPaths:
+        """Where the parts of soft slices lie on the host."""
+        return SoftPaths(
+            root=str(self.hami_root),
+            region=str(self.hami_shared_region),
+            hook=self.hami_hook_mount,
+        )
 
     @property
     def hami_rules(self) -> HamiRules:

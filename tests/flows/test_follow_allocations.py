@@ -58,7 +58,7 @@ def _flow(bus: Bus, pods: _PodResources) -> FollowAllocations:
     return FollowAllocations(
         pod_resources=pods,
         dialect=plain.DIALECT,
-        offers=[offers],
+        offers=lambda: [offers],
         bus=bus,
         allocations=bus.allocations.claim("follow-allocations"),
         clock=Clock(),
