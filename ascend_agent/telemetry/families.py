@@ -74,3 +74,8 @@ class _Families(Collector):
         yield from cluster_families(seen.cluster)
         yield from count_families(measured.api_counts)
         yield from agent_families(measured)
+        if measured.hami is not None:
+            # Loaded where HAMi schedules alone: elsewhere it would only take memory.
+            from ascend_agent.telemetry.hami_families import hami_families  # noqa: PLC0415
+
+            yield from hami_families(seen, measured.hami, counted)

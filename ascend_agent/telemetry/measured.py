@@ -7,12 +7,16 @@ series ends with the NPU it is about. Only what happened is counted here.
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from ascend_agent.model.cluster import ApiCounts
 from ascend_agent.model.ids import ResourceName
 from ascend_agent.model.kubelet import ListSent
 from ascend_agent.model.notices import NoticeKind
 from ascend_agent.model.seen import Seen
+
+if TYPE_CHECKING:
+    from ascend_agent.model.metered import HamiSeen
 
 LATENCY_BOUNDS_S = (
     *(0.0005, 0.001, 0.0015, 0.002, 0.003, 0.005, 0.01, 0.02, 0.05),
@@ -60,10 +64,14 @@ class Sent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counted:
-    """All that was counted so far; ``faults_s`` and ``recoveries_s`` until the kubelet was told."""
+    """All that was counted so far; ``faults_s`` and ``recoveries_s`` until the kubelet was told.
+
+    ``slices`` counts containers by the kind of their slice.
+    """
 
     sent: Mapping[ResourceName, Sent] = field(default_factory=dict)
     served: Mapping[ResourceName, Served] = field(default_factory=dict)
+    slices: Mapping[str, int] = field(default_factory=dict)
     faults_s: Distribution = field(default_factory=Distribution)
     recoveries_s: Distribution = field(default_factory=Distribution)
     notices: Mapping[NoticeKind, int] = field(default_factory=dict)
@@ -72,10 +80,11 @@ class Counted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """Everything as of one moment."""
+    """Everything as of one moment; ``hami`` None: HAMi does not schedule here."""
 
     version: str
     seen: Seen = field(default_factory=Seen)
     counted: Counted = field(default_factory=Counted)
     api_counts: ApiCounts | None = None
     log_lines_dropped: int = 0
+    hami: "HamiSeen | None" = None

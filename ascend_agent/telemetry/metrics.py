@@ -8,19 +8,24 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.metadata import version
+from typing import TYPE_CHECKING, assert_never
 
+from ascend_agent.model.allocation import Slice, SoftSlice, TemplateSlice, WholeSlice
 from ascend_agent.model.cluster import ApiCounts
 from ascend_agent.model.kubelet import AllocateServed, ListSent
 from ascend_agent.model.notices import HealthNotice
 from ascend_agent.model.seen import Seen
 from ascend_agent.telemetry.measured import Counted, Measured, Sent, Served
 
+if TYPE_CHECKING:
+    from ascend_agent.model.metered import HamiSeen
+
 
 class Metrics:
     """The agent's metrics. Record on the loop's thread, render on any.
 
-    *seen*, *dropped_logs* and *api_counts* are asked at each rendering, on its thread: who knows
-    those knows them anyway. None instead of counts: there is nothing to count.
+    *seen*, *dropped_logs*, *api_counts* and *hami* are asked at each rendering, on its thread: who
+    knows those knows them anyway. None instead of counts, or of what HAMi is told: there is none.
     """
 
     def __init__(
@@ -29,10 +34,12 @@ class Metrics:
         seen: Callable[[], Seen] = Seen,
         dropped_logs: Callable[[], int] = lambda: 0,
         api_counts: Callable[[], ApiCounts | None] = lambda: None,
+        hami: "Callable[[], HamiSeen | None]" = lambda: None,
     ) -> None:
         self._seen = seen
         self._dropped_logs = dropped_logs
         self._api_counts = api_counts
+        self._hami = hami
         # Replaced as a whole at each record: a thread that renders holds one moment's counts.
         self._counted = Counted()
 
@@ -68,7 +75,11 @@ class Metrics:
             took_s=before.took_s.with_value(served.took_s),
             waited_s=before.waited_s.with_value(served.waited_s),
         )
-        self._counted = replace(counted, served={**counted.served, served.resource: after})
+        slices = Counter(counted.slices)
+        slices.update(_kind_of(each) for each in served.slices)
+        self._counted = replace(
+            counted, served={**counted.served, served.resource: after}, slices=slices
+        )
 
     def record_notices(self, notices: Sequence[HealthNotice], *, missed: int) -> None:
         """Count what happened to NPUs by its kind, and what of it was missed."""
@@ -90,5 +101,18 @@ class Metrics:
             counted=self._counted,
             api_counts=self._api_counts(),
             log_lines_dropped=self._dropped_logs(),
+            hami=self._hami(),
         )
         return families.page(measured)
+
+
+def _kind_of(cut: Slice) -> str:
+    match cut:
+        case WholeSlice():
+            return "whole"
+        case TemplateSlice():
+            return "template"
+        case SoftSlice():
+            return "soft"
+        case _ as never:
+            assert_never(never)

@@ -8,7 +8,13 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from ascend_agent.faults.catalog import BUILT_IN
-from ascend_agent.model.allocation import Allocations, Holder
+from ascend_agent.model.allocation import (
+    Allocations,
+    Holder,
+    SoftSlice,
+    TemplateSlice,
+    WholeSlice,
+)
 from ascend_agent.model.cluster import ApiCounts, ClusterSeen
 from ascend_agent.model.fault import FaultCode, FaultLevel
 from ascend_agent.model.fault_rules import FaultConfigState
@@ -21,6 +27,7 @@ from ascend_agent.model.kubelet import (
     ServingPhase,
     ServingState,
 )
+from ascend_agent.model.metered import HamiSeen
 from ascend_agent.model.notices import HealthNotice, NoticeKind
 from ascend_agent.model.npu import DriverPhase, DriverState, NpuUsage
 from ascend_agent.model.pods import Pods
@@ -204,6 +211,37 @@ def test_allocates_are_counted_with_their_time() -> None:
     assert found[f'allocate_wait_seconds_sum{{resource="{NAME}"}}'] == pytest.approx(0.4)
 
 
+def test_containers_are_counted_by_the_kind_of_their_slice() -> None:
+    metrics = Metrics(hami=HamiSeen)
+    soft = SoftSlice(memory_mib=1, core_percent=1, registry=PhyId(0), directory="uid_main")
+    for slices in ((WholeSlice(), soft), (TemplateSlice(template="vir04"), soft), ()):
+        metrics.record_served(replace(served(), slices=slices))
+
+    found = page(metrics)
+
+    assert of(found, "hami_allocates_total") == {
+        'hami_allocates_total{slice="soft"}': 2,
+        'hami_allocates_total{slice="template"}': 1,
+        'hami_allocates_total{slice="whole"}': 1,
+    }
+
+
+def test_where_hami_does_not_schedule_nothing_of_it_is_told() -> None:
+    assert not [name for name in page(Metrics()) if name.startswith("hami_")]
+
+
+def test_a_page_with_hami_is_one_that_a_scraper_takes() -> None:
+    """HAMi F9: whatever the driver calls its product."""
+    known = npu(0)
+    chip = replace(known.identity.chip, product='odd "\udcff\n')
+    odd = replace(known, identity=replace(known.identity, chip=chip))
+    seen = Seen(inventory=replace(inventory(0), npus=(odd,)))
+
+    found = page(Metrics(seen=lambda: seen, hami=HamiSeen))
+
+    assert len(of(found, "hami_host_gpu_utilization_ratio")) == 1
+
+
 @pytest.mark.peer
 def test_recording_does_not_load_the_metrics_library() -> None:
     """It takes 40 ms, and NPUs are registered first."""
@@ -214,3 +252,15 @@ def test_recording_does_not_load_the_metrics_library() -> None:
     done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True)
 
     assert done.stdout == b"False\n"
+
+
+@pytest.mark.peer
+def test_a_page_without_hami_loads_nothing_of_it() -> None:
+    """It would take memory on every node that has another scheduler."""
+    code = (
+        "import sys\nfrom ascend_agent.telemetry.metrics import Metrics\nMetrics().render()\n"
+        "print([name for name in sys.modules if 'hami_families' in name or 'metered' in name])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True)
+
+    assert done.stdout == b"[]\n"
