@@ -6,6 +6,7 @@ What is written, where, and how often is the caller's; all of it blocks.
 import contextlib
 import os
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 
@@ -17,21 +18,26 @@ def replace_file(path: Path, content: bytes, *, mode: int) -> None:
             the same trouble reads the same each time.
 
     """
+    replace_with_pieces(path, (content,), mode=mode)
+
+
+def replace_with_pieces(path: Path, pieces: Iterable[bytes], *, mode: int) -> None:
+    """Do as ``replace_file`` with a content that comes bit by bit; what it raises is raised."""
     try:
-        _replace(path, content, mode)
+        _replace(path, pieces, mode)
     except OSError as error:
         if _prefix(path) in str(error.filename):
             error.filename = str(path.parent)
         raise
 
 
-def _replace(path: Path, content: bytes, mode: int) -> None:
+def _replace(path: Path, pieces: Iterable[bytes], mode: int) -> None:
     prefix = _prefix(path)
     descriptor, name = tempfile.mkstemp(prefix=prefix, suffix=".tmp", dir=path.parent)
     temporary = Path(name)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
+            file.writelines(pieces)
             os.fchmod(descriptor, mode)
             file.flush()
             os.fsync(descriptor)

@@ -1,10 +1,11 @@
 """A file is replaced as a whole, or stays as it was."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from ascend_agent.host.atomic import remove_leftovers, replace_file
+from ascend_agent.host.atomic import remove_leftovers, replace_file, replace_with_pieces
 
 
 def test_a_file_is_replaced_with_its_mode_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
@@ -58,3 +59,29 @@ def test_what_can_not_be_a_leftover_stands_in_nobodys_way(tmp_path: Path) -> Non
     remove_leftovers(tmp_path / "x.json")
 
     assert [path.name for path in tmp_path.iterdir()] == [".x.json.1.tmp"]
+
+
+def test_a_content_that_comes_in_pieces_is_put_together(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+
+    replace_with_pieces(path, iter([b"a", b"", b"bc"]), mode=0o640)
+
+    assert path.read_bytes() == b"abc"
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_content_that_fails_on_the_way_leaves_the_old_one_and_nothing_else(
+    tmp_path: Path,
+) -> None:
+    def pieces() -> Iterator[bytes]:
+        yield b"half"
+        raise ValueError("the source is gone")
+
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+
+    with pytest.raises(ValueError, match="the source is gone"):
+        replace_with_pieces(path, pieces(), mode=0o600)
+
+    assert path.read_bytes() == b"old"
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]
