@@ -108,6 +108,7 @@ from ascend_agent.telemetry.metrics import Metrics
 if TYPE_CHECKING:
     from ascend_agent.app_hami import HamiParts
     from ascend_agent.cluster.connection import ClusterConnection
+    from ascend_agent.model.metered import HamiSeen
 
 log = logging.getLogger(__name__)
 
@@ -184,6 +185,7 @@ class Agent:
             seen=lambda: look(self.bus),
             dropped_logs=dropped_logs,
             api_counts=lambda: None if self._without_api else self._cluster.counts,
+            hami=self._hami_meter(),
         )
         self.report = StatusReport(
             bus=self.bus, version=version("ascend-agent"), render_metrics=self._metrics.render
@@ -472,6 +474,14 @@ class Agent:
             spec_of=_spec_of,
             turn=asyncio.Lock(),
         )
+
+    def _hami_meter(self) -> "Callable[[], HamiSeen | None]":
+        """Return what tells of HAMi on the metrics page; nothing in other dialects."""
+        if self._settings.dialect is not DialectName.HAMI:
+            return lambda: None
+        from ascend_agent import app_hami  # noqa: PLC0415 -- as above
+
+        return app_hami.meter_of(self._settings, self.bus)
 
     def _hami_tasks(self, parts: "HamiParts") -> list[TaskSpec]:
         from ascend_agent import app_hami  # noqa: PLC0415 -- as above

@@ -16,12 +16,15 @@ from ascend_agent.flows.allocate import Allocate, Edits
 from ascend_agent.flows.answer import Answer, SliceParts
 from ascend_agent.flows.decide import Decide
 from ascend_agent.flows.hami_offers import HamiOffers
+from ascend_agent.flows.meter_hami import MeterHami
 from ascend_agent.flows.offers import SpecOf
 from ascend_agent.host.container_dirs import LocalContainerDirectories
+from ascend_agent.host.shm import SoftFiles
 from ascend_agent.interfaces import HostFiles, Injection, SchedulerDialect
 from ascend_agent.model.hami import HamiChip
 from ascend_agent.model.ids import NodeName
 from ascend_agent.model.kubelet import AllocateServed, ListSent
+from ascend_agent.model.metered import HamiSeen
 from ascend_agent.runtime.clock import Clock
 from ascend_agent.runtime.supervisor import TaskSpec
 from ascend_agent.runtime.topic import Publisher
@@ -82,6 +85,12 @@ def serving_tasks(
     """Return what serves the kubelet."""
     allocator = _allocator_of(parts, served=served, injection=injection)
     return []
+
+
+def meter_of(settings: Settings, bus: Bus) -> Callable[[], HamiSeen]:
+    """Return what tells of HAMi on the metrics page, asked on the page's thread."""
+    files = SoftFiles(root=settings.hami_root, shared_region=settings.hami_shared_region)
+    return MeterHami(bus=bus, meter=files, host_sum=settings.hami_host_sum).seen
 
 
 def _allocator_of(
