@@ -31,6 +31,7 @@ from ascend_agent.settings.steps import (
     ProcessStep,
     Step,
     StormStep,
+    VnpuStep,
     WorkerStep,
 )
 from ascend_agent.settings.switch_steps import SwitchPlace, SwitchStep
@@ -62,6 +63,7 @@ __all__ = [
     "SwitchExpectation",
     "SwitchPlace",
     "SwitchStep",
+    "VnpuStep",
     "WorkerStep",
     "build_settings",
 ]

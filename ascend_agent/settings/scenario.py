@@ -28,6 +28,7 @@ from ascend_agent.settings.steps import (
     LinkStep,
     ProcessStep,
     StormStep,
+    VnpuStep,
     WorkerStep,
 )
 from ascend_agent.settings.switch_steps import SwitchPlace, SwitchStep
@@ -43,6 +44,7 @@ _KNOWN = {
     "steps hang": tuple(HangStep.model_fields),
     "steps worker": tuple(WorkerStep.model_fields),
     "steps process": tuple(ProcessStep.model_fields),
+    "steps vnpu": tuple(VnpuStep.model_fields),
     "steps dpu": tuple(DpuStep.model_fields),
     "steps link": tuple(LinkStep.model_fields),
     "expect npu": tuple(NpuExpectation.model_fields),

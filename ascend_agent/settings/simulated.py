@@ -15,7 +15,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError, ValidationError
 
 from ascend_agent.model.chip import Ports
 from ascend_agent.settings.expectations import Expectation, NpuExpectation, SwitchExpectation
-from ascend_agent.settings.steps import DpuStep, LinkStep, ProcessStep, Step
+from ascend_agent.settings.steps import DpuStep, LinkStep, ProcessStep, Step, VnpuStep
 from ascend_agent.settings.switch_steps import SwitchStep
 
 _MOST_CARDS = 64  # the driver's limit, both API generations
@@ -26,7 +26,7 @@ class ChipShape:
     """How many NPUs a node of this chip usually has, and how many of them sit on one card.
 
     ``switches``: the node has Lingqu switches. ``dpus`` are the slots of its DPU NICs, by name.
-    ``ports`` are the network ports of its NPUs.
+    ``ports`` are the network ports of its NPUs. ``cuttable``: vNPUs can be cut out of them.
     """
 
     usual_npus: int
@@ -34,19 +34,20 @@ class ChipShape:
     switches: bool = False
     dpus: Mapping[str, str] = field(default_factory=dict)
     ports: Ports = Ports.NONE
+    cuttable: bool = False
 
 
 CHIPS: Mapping[str, ChipShape] = MappingProxyType(
     {
         "310": ChipShape(4, 4),
         "310B4": ChipShape(1, 1),
-        "310P3": ChipShape(4, 1),
-        "310P3-duo": ChipShape(4, 2),
-        "910A": ChipShape(8, 1, ports=Ports.ROCE),
-        "910B1": ChipShape(8, 1, ports=Ports.ROCE),
-        "910B2": ChipShape(8, 1, ports=Ports.ROCE),
-        "910B3": ChipShape(8, 1, ports=Ports.ROCE),
-        "910B4": ChipShape(8, 1, ports=Ports.ROCE),
+        "310P3": ChipShape(4, 1, cuttable=True),
+        "310P3-duo": ChipShape(4, 2, cuttable=True),
+        "910A": ChipShape(8, 1, ports=Ports.ROCE, cuttable=True),
+        "910B1": ChipShape(8, 1, ports=Ports.ROCE, cuttable=True),
+        "910B2": ChipShape(8, 1, ports=Ports.ROCE, cuttable=True),
+        "910B3": ChipShape(8, 1, ports=Ports.ROCE, cuttable=True),
+        "910B4": ChipShape(8, 1, ports=Ports.ROCE, cuttable=True),
         "910C": ChipShape(16, 2, switches=True, ports=Ports.ROCE),
         "950": ChipShape(
             8,
@@ -162,6 +163,9 @@ def _step_errors(node: SimulatedNode) -> Sequence[InitErrorDetails]:
             errors.append(_error(("steps", number, "switch", "switch"), step.switch.chip, text))
         if isinstance(step, DpuStep) and step.dpu not in node.dpus:
             errors.append(_error(("steps", number, "dpu", "dpu"), step.dpu, _dpus(node)))
+        if isinstance(step, VnpuStep) and not CHIPS[node.chip].cuttable:
+            text = f"can't be: the driver cuts no {node.chip}; {_cuttable()}"
+            errors.append(_error(("steps", number, "vnpu", "vnpu"), step.vnpu, text))
         if isinstance(step, LinkStep):
             wanted = Ports.ROCE if step.key == "link" else Ports.UB
             if CHIPS[node.chip].ports is not wanted:
@@ -198,6 +202,10 @@ def _expectation_errors(node: SimulatedNode) -> Iterator[InitErrorDetails]:
 
 def _with_switches() -> str:
     return f"use {', '.join(chip for chip, shape in CHIPS.items() if shape.switches)}"
+
+
+def _cuttable() -> str:
+    return f"use {', '.join(chip for chip, shape in CHIPS.items() if shape.cuttable)}"
 
 
 def _port(wanted: Ports) -> str:

@@ -31,6 +31,7 @@ _VERBS = {
     "hang_s": "hang",
     "worker": "worker",
     "process": "process",
+    "vnpu": "vnpu",
     "dpu": "dpu",
     "link": "link",
     "bonded_down": "link",
@@ -42,7 +43,17 @@ _MOST_EVENTS = 20_000
 _POD_UID = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,62}")
 
 
-CardCall = Literal["identity", "health", "usage", "processes", "share_read", "share_enable"]
+CardCall = Literal[
+    "identity",
+    "health",
+    "usage",
+    "processes",
+    "share_read",
+    "share_enable",
+    "share_disable",
+    "vnpus_read",
+    "vnpus_destroy",
+]
 NodeCall = Literal[
     "open", "enumerate", "subscribe", "switches_open", "switches_subscribe", "switches_read"
 ]
@@ -163,6 +174,28 @@ class ProcessStep(Timed):
         return self
 
 
+class VnpuStep(Timed):
+    """A vNPU is on an NPU from now on, or is gone from it; said again, it has changed so.
+
+    ``opened``: a process has it open. ``container`` is the driver's number of the container.
+    """
+
+    npu: Index
+    vnpu: int = Field(ge=100, le=1123)
+    template: str | None = Field(default=None, pattern=r"^[0-9A-Za-z_]{1,15}$")
+    opened: bool = False
+    container: int = Field(default=0, ge=0, lt=1 << 64)
+    gone: bool = False
+
+    @model_validator(mode="after")
+    def _here_or_gone(self) -> Self:
+        if self.gone == (self.template is not None):
+            raise PydanticCustomError(
+                "scenario", "must have a template, or be gone; add or remove one"
+            )
+        return self
+
+
 class DpuStep(Timed):
     """A DPU NIC takes a state, in the kernel's words (``/sys/class/net/*/operstate``)."""
 
@@ -219,6 +252,7 @@ _KINDS: Mapping[type, str] = MappingProxyType(
         HangStep: "hang",
         WorkerStep: "worker",
         ProcessStep: "process",
+        VnpuStep: "vnpu",
         DpuStep: "dpu",
         LinkStep: "link",
     }
@@ -233,13 +267,14 @@ Step = Annotated[
     | Annotated[HangStep, Tag("hang")]
     | Annotated[WorkerStep, Tag("worker")]
     | Annotated[ProcessStep, Tag("process")]
+    | Annotated[VnpuStep, Tag("vnpu")]
     | Annotated[DpuStep, Tag("dpu")]
     | Annotated[LinkStep, Tag("link")],
     Discriminator(
         _kind,
         custom_error_type="step_kind",
         custom_error_message="says nothing that happens; use one of fault, recover, pulse (of an "
-        "npu, card or switch), storm, drop, call with hang_s, worker, process, dpu with operstate, "
-        "link, bonded_down, ub_down",
+        "npu, card or switch), storm, drop, call with hang_s, worker, process, vnpu, dpu with "
+        "operstate, link, bonded_down, ub_down",
     ),
 ]

@@ -26,6 +26,7 @@ from tests.contract.steps import (
     Recovery,
     Step,
     SwitchEvent,
+    VnpuCut,
     schedule,
 )
 from tests.contract.threads import spawn_in_thread
@@ -109,6 +110,14 @@ class FakeDriver:
                 host.set_processes(npu, [(pid, mib << 20)])
             case SwitchEvent(port=port, assertion=assertion, code=code):
                 host.inject_switch(code, port=port, assertion=assertion)
+            case VnpuCut() as cut:
+                host.set_vnpu(
+                    cut.npu,
+                    cut.vnpu,
+                    cut.template,
+                    used=int(cut.opened),
+                    container=cut.container,
+                )
             case ProcessGone(npu=npu):
                 host.set_processes(npu, [])
 

@@ -13,13 +13,17 @@ from ascend_agent.driver.process import DriverWorker
 from ascend_agent.driver.share import DriverShares
 from ascend_agent.driver.switches import DriverSwitches
 from ascend_agent.driver.usage import DriverUsage
+from ascend_agent.driver.vnpus import DriverVnpus
 from ascend_agent.interfaces import (
     DeviceShare,
     DriverNews,
     HealthReader,
     InventoryReader,
+    ShareSwitch,
     SwitchReader,
     UsageReader,
+    VnpuReader,
+    VnpuRemover,
 )
 from ascend_agent.model.fault import RESET_FINISHED, DriverFault
 from ascend_agent.model.npu import DriverPhase, DriverState, NpuAddress, NpuIdentity
@@ -41,6 +45,9 @@ class Node:
         self.health: HealthReader = DriverHealth(worker)
         self.usage: UsageReader = DriverUsage(worker)
         self.shares: DeviceShare = DriverShares(worker)
+        self.share_switch: ShareSwitch = DriverShares(worker)
+        self.vnpu_reader: VnpuReader = DriverVnpus(worker)
+        self.vnpu_remover: VnpuRemover = DriverVnpus(worker)
         self.switches: SwitchReader = DriverSwitches(worker)
         events: DriverNews = DriverEvents(worker)
         self.news = cast("AsyncIterator[object]", events.news())

@@ -1,6 +1,6 @@
 """What happens to the hardware during a contract test, told alike to every driver."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +101,32 @@ class SwitchEvent:
         return {"switch": place, verb: f"{self.code:08X}"}
 
 
-Step = Fault | Recovery | Pulse | CardLost | CardBack | OnlyProcess | ProcessGone | SwitchEvent
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VnpuCut:
+    """A vNPU is on an NPU, cut by somebody else."""
+
+    npu: int
+    vnpu: int
+    template: str
+    opened: bool = False
+    container: int = 0
+
+    def scenario(self) -> dict[str, object]:
+        """Return the step as scenarios spell it."""
+        return asdict(self)
+
+
+Step = (
+    Fault
+    | Recovery
+    | Pulse
+    | CardLost
+    | CardBack
+    | OnlyProcess
+    | ProcessGone
+    | SwitchEvent
+    | VnpuCut
+)
 
 
 def schedule(steps: tuple[Step, ...], *, lead_s: float, gap_s: float) -> list[dict[str, object]]:

@@ -16,6 +16,19 @@ async def test_the_flag_is_off_and_stays_on_once_set(scripted: Driver) -> None:
         assert await node.shares.enable_share(address)
 
 
+async def test_the_flag_can_be_looked_at_and_taken_back(scripted: Driver) -> None:
+    """Taking back what is off already is no error."""
+    async with scripted.open() as node:
+        address = await node.address(1)
+        assert not await node.share_switch.read_share(address)
+        await node.shares.enable_share(address)
+        assert await node.share_switch.read_share(address)
+
+        await node.share_switch.disable_share(address)
+        await node.share_switch.disable_share(address)
+        assert not await node.share_switch.read_share(address)
+
+
 async def test_the_flag_is_each_cards_own(scripted: Driver) -> None:
     async with scripted.open() as node:
         identities = await node.identities()

@@ -41,3 +41,34 @@ async def test_a_flag_that_can_not_be_read_is_switched_all_the_same() -> None:
     unread = {"rc": -99998, "call": "dcmi_get_device_share_enable"}
     async with answering(share_read=unread, share_enable={"rc": 0, "enabled": 1}) as (worker, _):
         assert await DriverShares(worker).enable_share(ADDRESS)
+
+
+@pytest.mark.parametrize(
+    ("answer", "enabled"),
+    [
+        ({"rc": 0, "enabled": 1}, True),
+        ({"rc": 0, "enabled": 0}, False),
+        ({"rc": -8255, "call": "dcmi_get_device_share_enable"}, True),
+    ],
+    ids=["on", "off", "not needed on this chip"],
+)
+async def test_looking_at_the_flag_changes_nothing(
+    answer: dict[str, object],
+    enabled: bool,  # noqa: FBT001 -- a column of the table
+) -> None:
+    async with answering(share_read=answer) as (worker, script):
+        assert await DriverShares(worker).read_share(ADDRESS) is enabled
+        assert not {"share_enable", "share_disable"} & set(script.worker.ops)
+
+
+@pytest.mark.parametrize("rc", [0, -8255])
+async def test_the_flag_is_taken_back_or_there_is_none(rc: int) -> None:
+    async with answering(share_disable={"rc": rc, "enabled": 0}) as (worker, script):
+        await DriverShares(worker).disable_share(ADDRESS)
+        assert script.worker.ops[-1] == "share_disable"
+
+
+async def test_a_flag_that_can_not_be_taken_back_is_an_error() -> None:
+    async with answering(share_disable={"rc": -8020}) as (worker, _):
+        with pytest.raises(DriverBusyError, match="-8020"):
+            await DriverShares(worker).disable_share(ADDRESS)

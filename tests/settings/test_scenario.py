@@ -124,6 +124,10 @@ def test_what_is_given_beside_the_file_wins() -> None:
             "scenario s.yaml, step 1, npu is no known key; remove it or use one of at_s, dpu, ",
         ),
         (
+            "{chip: 950, steps: [{at_s: 1, npu: 0, vnpu: 100, gone: true}]}",
+            "scenario s.yaml, step 1, vnpu: 100 can't be: the driver cuts no 950; use 310P3, ",
+        ),
+        (
             "{chip: 950, steps: [{at_s: 1, npu: 0, link: down}]}",
             "scenario s.yaml, step 1, link: 'down' is about ports that NPUs of this chip don't ",
         ),

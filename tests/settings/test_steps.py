@@ -14,6 +14,7 @@ from ascend_agent.settings import (
     StormStep,
     SwitchPlace,
     SwitchStep,
+    VnpuStep,
     WorkerStep,
 )
 
@@ -64,6 +65,14 @@ STEP: TypeAdapter[Step] = TypeAdapter(Step)
             {"at_s": "9", "npu": "2", "process": "4711", "gone": "true"},
             ProcessStep(at_s=9, npu=2, process=4711, gone=True),
         ),
+        (
+            {"at_s": "9", "npu": "2", "vnpu": "101", "template": "vir04_3c", "opened": "true"},
+            VnpuStep(at_s=9, npu=2, vnpu=101, template="vir04_3c", opened=True),
+        ),
+        (
+            {"at_s": "9", "npu": "2", "vnpu": "101", "gone": "true"},
+            VnpuStep(at_s=9, npu=2, vnpu=101, gone=True),
+        ),
     ],
 )
 def test_a_step_is_what_its_verb_says(raw: dict[str, str], step: Step) -> None:
@@ -80,6 +89,7 @@ def test_a_step_that_is_one_already_stays_what_it_is() -> None:
         HangStep(at_s=1, card=0, call="usage", hang_s=1),
         WorkerStep(at_s=1, worker="die"),
         ProcessStep(at_s=1, npu=0, process=4711, pod="a"),
+        VnpuStep(at_s=1, npu=0, vnpu=100, template="vir04"),
         SwitchStep(at_s=1, switch=SwitchPlace(chip=0, port=(7, 8), peer="L2"), fault=1),
         DpuStep(at_s=1, dpu="enps0", operstate="down"),
         LinkStep(at_s=1, npu=0, ub_down=1),
@@ -123,6 +133,12 @@ def test_a_step_that_is_one_already_stays_what_it_is() -> None:
         {"at_s": 1, "npu": 0, "bonded_down": 3},
         {"at_s": 1, "npu": 0, "bonded_down": 1, "ub_down": 1},
         {"at_s": 1, "dpu": "enps0", "operstate": "broken"},
+        {"at_s": 1, "vnpu": 101, "template": "vir04"},
+        {"at_s": 1, "npu": 0, "vnpu": 101},
+        {"at_s": 1, "npu": 0, "vnpu": 101, "template": "vir04", "gone": True},
+        {"at_s": 1, "npu": 0, "vnpu": 99, "template": "vir04"},
+        {"at_s": 1, "npu": 0, "vnpu": 1124, "gone": True},
+        {"at_s": 1, "npu": 0, "vnpu": 101, "template": "sixteen_or_more_"},
         {"at_s": 1, "process": 4711},
         {"at_s": 1, "card": 0, "process": 4711},
         {"at_s": 1, "npu": 0, "process": 0},

@@ -23,6 +23,7 @@ from ascend_agent.settings.steps import (
     LinkStep,
     ProcessStep,
     StormStep,
+    VnpuStep,
     WorkerStep,
 )
 from ascend_agent.settings.switch_steps import SwitchStep
@@ -35,6 +36,7 @@ _STEPS: tuple[type[BaseModel], ...] = (
     HangStep,
     WorkerStep,
     ProcessStep,
+    VnpuStep,
     LinkStep,
     SwitchStep,
     DpuStep,

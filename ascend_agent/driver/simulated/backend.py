@@ -38,6 +38,21 @@ class SwitchOperations:
         return self._perform("switches_read")
 
 
+class VnpuOperations:
+    """The operations on vNPUs; *perform* answers each as any other."""
+
+    def __init__(self, perform: Callable[..., Answer]) -> None:
+        self._perform = perform
+
+    def read(self, card: int, slot: int, logic: int) -> Answer:
+        """Return the vNPUs of a chip."""
+        return self._perform("vnpus_read", card, slot, logic)
+
+    def destroy(self, card: int, slot: int, logic: int, vnpu: int) -> Answer:
+        """Destroy one vNPU."""
+        return self._perform("vnpus_destroy", card, slot, logic, vnpu)
+
+
 class SimulatedBackend:
     """The operations of one worker on the node that *config* describes.
 
@@ -54,6 +69,7 @@ class SimulatedBackend:
         self._session: Session | None = None
         self._pause = threading.Event()  # never set: waiting for it is how a thread sleeps
         self.switches = SwitchOperations(self._perform)
+        self.vnpus = VnpuOperations(self._perform)
 
     def decode(self, raw: object) -> Answer:
         """Return the body of an event; it is one already."""
@@ -105,6 +121,10 @@ class SimulatedBackend:
     def share_enable(self, card: int, slot: int, logic: int) -> Answer:
         """Switch a chip's share flag on and return it."""
         return self._perform("share_enable", card, slot, logic)
+
+    def share_disable(self, card: int, slot: int, logic: int) -> Answer:
+        """Switch a chip's share flag off and return it."""
+        return self._perform("share_disable", card, slot, logic)
 
     def _perform(self, op: str, *args: int) -> Answer:
         session = self._session

@@ -16,6 +16,7 @@ from ascend_agent.driver.share import DriverShares
 from ascend_agent.driver.simulated.peer import spawn_in_loop
 from ascend_agent.driver.switches import DriverSwitches
 from ascend_agent.driver.usage import DriverUsage
+from ascend_agent.driver.vnpus import DriverVnpus
 from ascend_agent.model.npu import DriverState
 from ascend_agent.runtime.latest import LatestWriter
 
@@ -23,9 +24,15 @@ _NS_PER_S = 1_000_000_000
 
 
 class SimulatedDriver(
-    DriverInventory, DriverHealth, DriverEvents, DriverUsage, DriverShares, DriverSwitches
+    DriverInventory,
+    DriverHealth,
+    DriverEvents,
+    DriverUsage,
+    DriverShares,
+    DriverSwitches,
+    DriverVnpus,
 ):
-    """A whole simulated node: every reader there is of a driver, and DeviceShare.
+    """A whole simulated node: every reader there is of a driver, and what changes chips.
 
     *config* as the backend takes it; the node starts now unless it says ``started_at_ns``. Make
     it inside the running loop and keep ``run`` running.

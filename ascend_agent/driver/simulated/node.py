@@ -16,6 +16,8 @@ from ascend_agent.driver.simulated.scenario import (
     PROCESS,
     RECOVER,
     RETURN,
+    VNPU,
+    VNPU_GONE,
     Step,
     UnplayableError,
     parse_steps,
@@ -118,6 +120,25 @@ class SimulatedNode:
             elif step.kind == DROP:
                 holding.clear()
         return holding
+
+    def vnpus(self, phy: int, now_ms: int) -> dict[int, tuple[int, str, int, int]]:
+        """Return the vNPUs of an NPU: since when, template, whether it is open, and container.
+
+        They go when its card is lost, as after a reset.
+        """
+        found: dict[int, tuple[int, str, int, int]] = {}
+        for step in self._until(now_ms):
+            if phy not in step.npus:
+                continue
+            vnpu, template, opened, container = step.vnpu
+            if step.kind == VNPU:
+                since_ms = found[vnpu][0] if vnpu in found else step.at_ms
+                found[vnpu] = (since_ms, template, opened, container)
+            elif step.kind == VNPU_GONE:
+                found.pop(vnpu, None)
+            elif step.kind == DROP:
+                found.clear()
+        return found
 
     def raised_at(self, phy: int, code: int, now_ms: int) -> int:
         """Return when *code* was last raised on an NPU, or *now_ms* where it never was."""

@@ -14,7 +14,7 @@ class Preset:
 
     ``callbacks`` False: the driver refuses a fault subscription; ``share`` False: it knows no
     device share; ``bus`` False: the chip hangs on no PCI bus. ``switches``: the node has switches
-    whose library tells of faults.
+    whose library tells of faults. ``cuttable``: the driver can cut vNPUs out of the chip.
     """
 
     __slots__ = (
@@ -24,6 +24,7 @@ class Preset:
         "bus",
         "callbacks",
         "chip_name",
+        "cuttable",
         "dies",
         "mainboard_id",
         "memory_kind",
@@ -55,6 +56,7 @@ class Preset:
         vector: bool = True,
         npu_percent: bool = True,
         switches: bool = False,
+        cuttable: bool = False,
     ) -> None:
         self.chip_name = chip_name
         self.npu_name = npu_name or chip_name
@@ -72,6 +74,7 @@ class Preset:
         self.vector = vector
         self.npu_percent = npu_percent
         self.switches = switches
+        self.cuttable = cuttable
 
 
 PRESETS = {
@@ -106,6 +109,7 @@ PRESETS = {
         board_id=0x64,
         product="Atlas 300I Pro",
         npu_percent=False,
+        cuttable=True,
     ),
     "310P3-duo": Preset(
         chip_name="310P3",
@@ -116,6 +120,7 @@ PRESETS = {
         board_id=0x97,
         product="Atlas 300I Duo",
         npu_percent=False,
+        cuttable=True,
     ),
     "910A": Preset(
         chip_name="910A",
@@ -124,18 +129,39 @@ PRESETS = {
         board_id=0x02,
         vector=False,
         npu_percent=False,
+        cuttable=True,
     ),
     "910B1": Preset(
-        chip_name="910B1", ai_cores=24, memory_mib=65536, board_id=0x30, mainboard_id=0x01
+        chip_name="910B1",
+        ai_cores=24,
+        memory_mib=65536,
+        board_id=0x30,
+        mainboard_id=0x01,
+        cuttable=True,
     ),
     "910B2": Preset(
-        chip_name="910B2", ai_cores=24, memory_mib=65536, board_id=0x31, mainboard_id=0x01
+        chip_name="910B2",
+        ai_cores=24,
+        memory_mib=65536,
+        board_id=0x31,
+        mainboard_id=0x01,
+        cuttable=True,
     ),
     "910B3": Preset(
-        chip_name="910B3", ai_cores=20, memory_mib=65536, board_id=0x32, mainboard_id=0x01
+        chip_name="910B3",
+        ai_cores=20,
+        memory_mib=65536,
+        board_id=0x32,
+        mainboard_id=0x01,
+        cuttable=True,
     ),
     "910B4": Preset(
-        chip_name="910B4", ai_cores=20, memory_mib=32768, board_id=0x34, mainboard_id=0x01
+        chip_name="910B4",
+        ai_cores=20,
+        memory_mib=32768,
+        board_id=0x34,
+        mainboard_id=0x01,
+        cuttable=True,
     ),
     "910C": Preset(
         chip_name="Ascend910",

@@ -4,7 +4,7 @@ What is decided here: what a step of the configuration means, and which one can'
 person writes a scenario file, and what is said about a wrong one, is left to ``settings``.
 """
 
-FAULT, RECOVER, PULSE, DROP, RETURN, HANG, DIE, PROCESS, GONE = (
+FAULT, RECOVER, PULSE, DROP, RETURN, HANG, DIE, PROCESS, GONE, VNPU, VNPU_GONE = (
     "fault",
     "recover",
     "pulse",
@@ -14,6 +14,8 @@ FAULT, RECOVER, PULSE, DROP, RETURN, HANG, DIE, PROCESS, GONE = (
     "die",
     "process",
     "gone",
+    "vnpu",
+    "vnpu-gone",
 )
 _LONGEST_S = 1e9
 _PEERS = {"cpu": 0, "npu": 1, "L2": 2}
@@ -25,6 +27,7 @@ _CODES = (FAULT, RECOVER, PULSE)
 _NODE_CALLS = frozenset({"open", "enumerate", "subscribe"})
 _NODE_CALLS |= {"switches_open", "switches_subscribe", "switches_read"}
 _CARD_CALLS = frozenset({"identity", "health", "usage", "processes", "share_read", "share_enable"})
+_CARD_CALLS |= {"share_disable", "vnpus_read", "vnpus_destroy"}
 
 
 class UnplayableError(ValueError):
@@ -54,11 +57,23 @@ class Step:
 
     ``npus`` are physical ids; ``code`` is set for faults, ``call`` and ``until_ms`` for a hang,
     ``process`` (its id and MiB of memory) where one takes an NPU or is gone from it, ``switch``
-    where a fault is one of a switch. A hang of a call that concerns the whole node has no card.
-    A code whose end is told is listed until ``until_ms`` all the same.
+    where a fault is one of a switch, ``vnpu`` (its id, template, whether it is open, its container)
+    where one is there from now on, has changed or is gone. A hang of a call that concerns the whole
+    node has no card. A code whose end is told is listed until ``until_ms`` all the same.
     """
 
-    __slots__ = ("at_ms", "call", "card", "code", "kind", "npus", "process", "switch", "until_ms")
+    __slots__ = (
+        "at_ms",
+        "call",
+        "card",
+        "code",
+        "kind",
+        "npus",
+        "process",
+        "switch",
+        "until_ms",
+        "vnpu",
+    )
 
     def __init__(  # noqa: PLR0913 -- what each kind of step says, with a default each
         self,
@@ -72,6 +87,7 @@ class Step:
         until_ms: int = 0,
         process: tuple[int, int] = (0, 0),
         switch: SwitchPlace | None = None,
+        vnpu: tuple[int, str, int, int] = (0, "", 0, 0),
     ) -> None:
         self.kind = kind
         self.at_ms = at_ms
@@ -82,6 +98,7 @@ class Step:
         self.until_ms = until_ms
         self.process = process
         self.switch = switch
+        self.vnpu = vnpu
 
 
 def parse_steps(raw: object, *, cards: list[list[int]]) -> list[Step]:
@@ -139,16 +156,22 @@ def _parse_step(raw: dict[str, object], at_ms: int, cards: list[list[int]]) -> S
         kind, code = _kind_and_code(raw)
         return Step(kind, at_ms, code=code, switch=_switch_place(raw["switch"]))
     card, npus = _address(raw, cards)
-    if "process" in raw:
-        kind = GONE if raw.get("gone") else PROCESS
-        process = (_whole(raw, "process"), _whole(raw, "memory_mib", otherwise=_USUAL_MIB))
-        return Step(kind, at_ms, card=card, npus=npus, process=process)
+    if "process" in raw or "vnpu" in raw:
+        return _parse_use(raw, at_ms, card, npus)
     if "drop" in raw:
         # A chip can't leave alone: the whole card loses its bus.
         return Step(DROP if raw["drop"] else RETURN, at_ms, card=card, npus=tuple(cards[card]))
     kind, code = _kind_and_code(raw)
     until_ms = at_ms + _milliseconds(raw, "listed_for_s") if "listed_for_s" in raw else 0
     return Step(kind, at_ms, card=card, npus=npus, code=code, until_ms=until_ms)
+
+
+def _parse_use(raw: dict[str, object], at_ms: int, card: int, npus: tuple[int, ...]) -> Step:
+    gone = bool(raw.get("gone"))
+    if "vnpu" in raw:
+        return Step(VNPU_GONE if gone else VNPU, at_ms, card=card, npus=npus, vnpu=_parse_vnpu(raw))
+    process = (_whole(raw, "process"), _whole(raw, "memory_mib", otherwise=_USUAL_MIB))
+    return Step(GONE if gone else PROCESS, at_ms, card=card, npus=npus, process=process)
 
 
 def _kind_and_code(raw: dict[str, object]) -> tuple[str, int]:
@@ -180,6 +203,14 @@ def _address(raw: dict[str, object], cards: list[list[int]]) -> tuple[int, tuple
     if not isinstance(card, int) or not 0 <= card < len(cards):
         raise UnplayableError(f"card: {card!r} does not exist")
     return card, tuple(cards[card])
+
+
+def _parse_vnpu(raw: dict[str, object]) -> tuple[int, str, int, int]:
+    template = raw.get("template", "")
+    if not isinstance(template, str):
+        raise UnplayableError(f"template: {template!r} is no text")
+    container = _whole(raw, "container", otherwise=0, least=0)
+    return _whole(raw, "vnpu"), template, int(bool(raw.get("opened"))), container
 
 
 def _switch_place(raw: object) -> SwitchPlace:

@@ -16,6 +16,7 @@ from ascend_agent.driver.simulated.scenario import (
     UnplayableError,
 )
 from ascend_agent.driver.simulated.switches import OPERATIONS, SimulatedSwitches
+from ascend_agent.driver.simulated.vnpus import SimulatedVnpus
 
 Answer = dict[str, object]
 
@@ -48,10 +49,11 @@ class Session:
         self._listed: list[SimulatedNpu] | None = None
         self._lost_cards = 0
         self._shared_at: dict[int, int] = {}
+        self._vnpus = SimulatedVnpus(node)
 
     def card_of(self, args: tuple[int, ...]) -> int | None:
         """Return the card that a call's arguments address, None where it concerns the node."""
-        if len(args) != 3:  # noqa: PLR2004 -- card, slot, logic id
+        if len(args) < 3:  # noqa: PLR2004 -- card, slot, logic id
             return None
         npu = self._find(args)
         return npu.card if npu else None
@@ -74,20 +76,20 @@ class Session:
         npu = self._find(args)
         if npu is None:
             return {"rc": _UNKNOWN if self._preset.api == "v1" else _NOT_EXIST, "call": op}
-        return self._answer_for(npu, op, args[2], now_ms)
+        return self._answer_for(npu, op, args, now_ms)
 
-    def _answer_for(self, npu: SimulatedNpu, op: str, logic: int, now_ms: int) -> Answer:
+    def _answer_for(self, npu: SimulatedNpu, op: str, args: tuple[int, ...], now_ms: int) -> Answer:
         if op == "health":
             return self._health(npu, now_ms)
         if not self.node.present(npu.card, now_ms):
             return {"rc": _LOST, "call": op}
         if op == "identity":
-            return self._identity(npu, logic)
-        if op == "usage":
-            return self._usage(npu, now_ms)
-        if op == "processes":
-            return self._processes(npu, now_ms)
-        return self._share(npu, now_ms, enable=op == "share_enable")
+            return self._identity(npu, args[2])
+        if op.startswith("vnpus_"):
+            return self._vnpus.answer(op, npu.phy, args[3:], now_ms)
+        if op.startswith("share_"):
+            return self._share(npu, op, now_ms)
+        return self._usage(npu, now_ms) if op == "usage" else self._processes(npu, now_ms)
 
     def events(self, step: Step) -> list[Answer]:
         """Return the events that the driver reports when *step* happens, in its own words."""
@@ -156,7 +158,7 @@ class Session:
         return {"rc": _OK}
 
     def _find(self, args: tuple[int, ...]) -> SimulatedNpu | None:
-        card, slot, logic = args
+        card, slot, logic = args[:3]
         listed = self._listed or []
         if self._preset.api == "v2":
             return listed[logic] if 0 <= logic < len(listed) else None
@@ -222,13 +224,15 @@ class Session:
         holding = self.node.processes(npu.phy, now_ms)
         return {"rc": _OK, "processes": [[pid, mib << 20] for pid, mib in holding.items()]}
 
-    def _share(self, npu: SimulatedNpu, now_ms: int, *, enable: bool) -> Answer:
+    def _share(self, npu: SimulatedNpu, op: str, now_ms: int) -> Answer:
         if not self._preset.share:
             return {"rc": _NOT_SUPPORTED, "call": "share"}
         # One flag a card, as on real cards of two dies; a card that was away has forgotten it.
         card = npu.card
-        if enable:
+        if op == "share_enable":
             self._shared_at[card] = now_ms
+        elif op == "share_disable":
+            self._shared_at.pop(card, None)
         shared_at = self._shared_at.get(card)
         enabled = shared_at is not None and shared_at >= self.node.returned_at(card, now_ms)
         return {"rc": _OK, "enabled": int(enabled)}

@@ -51,10 +51,13 @@ def test_every_operation_answers() -> None:
         backend.processes(1, 0, 1),
         backend.share_read(1, 0, 1),
         backend.share_enable(1, 0, 1),
+        backend.share_disable(1, 0, 1),
+        backend.vnpus.read(1, 0, 1),
+        backend.vnpus.destroy(1, 0, 1, 100),
     ]
 
     assert chips == [[0, 0, 0, 0], [1, 0, 1, 1]]
-    assert [answer["rc"] for answer in answers] == [0] * 7
+    assert [answer["rc"] for answer in answers] == [0] * 10
     assert answers[1]["phy"] == 1
 
 

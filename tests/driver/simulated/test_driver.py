@@ -8,18 +8,22 @@ from looptime import LoopTimeProxy
 
 from ascend_agent.driver.news import ContinuityLost, News
 from ascend_agent.driver.simulated.driver import SimulatedDriver
-from ascend_agent.errors import NpuUnresponsiveError
+from ascend_agent.errors import NotSupportedError, NpuUnresponsiveError
 from ascend_agent.interfaces import (
     DeviceShare,
     DriverNews,
     HealthReader,
     InventoryReader,
+    ShareSwitch,
     SwitchReader,
     UsageReader,
+    VnpuReader,
+    VnpuRemover,
 )
 from ascend_agent.model.fault import Assertion, DriverFault, FaultCode
 from ascend_agent.model.npu import DriverApi, DriverPhase, DriverState, NpuAddress
 from ascend_agent.model.surroundings import SwitchFault
+from ascend_agent.model.vnpu import VnpuId
 from ascend_agent.runtime.latest import Latest
 from tests.fakes.running import running, settle
 
@@ -74,6 +78,12 @@ async def test_it_is_every_reader_a_flow_may_ask_for() -> None:
         assert (await usage.read_usage(address)).memory_mib == 65536
         assert await usage.read_processes(address) == ()
         assert await share.enable_share(address)
+        vnpus: tuple[ShareSwitch, VnpuReader, VnpuRemover] = (node.driver,) * 3
+        await vnpus[0].disable_share(address)
+        assert not await vnpus[0].read_share(address)
+        assert await vnpus[1].read_vnpus(address) == ()
+        with pytest.raises(NotSupportedError):
+            await vnpus[2].destroy_vnpu(address, VnpuId(100))
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,28 @@ def test_processes_hold_their_npu_until_they_are_gone_or_the_card_is_lost() -> N
     assert node.processes(2, 3000) == {}
 
 
+def test_a_vnpu_is_there_until_it_is_gone_or_the_card_is_lost() -> None:
+    vnpu = {"npu": 3, "vnpu": 101, "template": "vir04"}
+    node = _node(
+        {"at_s": 1, **vnpu},
+        {"at_s": 2, **vnpu, "opened": True, "container": 7},
+        {"at_s": 3, "npu": 3, "vnpu": 101, "gone": True},
+        {"at_s": 4, **vnpu},
+        {"at_s": 5, "card": 1, "drop": True},
+        {"at_s": 6, "card": 1, "drop": False},
+    )
+
+    assert [node.vnpus(3, ms) for ms in (999, 1000, 2000, 3000, 4000, 6000)] == [
+        {},
+        {101: (1000, "vir04", 0, 0)},
+        {101: (1000, "vir04", 1, 7)},
+        {},
+        {101: (4000, "vir04", 0, 0)},
+        {},
+    ]
+    assert node.vnpus(2, 1000) == {}
+
+
 def test_a_fault_stands_from_its_step_to_its_recovery() -> None:
     node = _node(
         {"at_s": 4, "npu": 3, "fault": _CODE},

@@ -16,5 +16,10 @@ def test_settings_and_driver_agree_how_many_npus_a_card_carries(chip: str) -> No
     assert PRESETS[chip].dies == CHIPS[chip].npus_per_card
 
 
+@pytest.mark.parametrize("chip", PRESETS)
+def test_settings_and_driver_agree_which_chips_can_be_cut(chip: str) -> None:
+    assert PRESETS[chip].cuttable == CHIPS[chip].cuttable
+
+
 def test_only_the_950_speaks_the_second_generation() -> None:
     assert [chip for chip, preset in PRESETS.items() if preset.api == "v2"] == ["950"]

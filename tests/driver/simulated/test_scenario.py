@@ -27,6 +27,18 @@ def test_a_process_takes_an_npu_and_is_gone_from_it() -> None:
     ]
 
 
+def test_a_vnpu_is_there_and_is_gone() -> None:
+    steps = _parse(
+        {"at_s": 1, "npu": 3, "vnpu": 101, "template": "vir04", "opened": True, "container": 7},
+        {"at_s": 2, "npu": 3, "vnpu": 101, "gone": True},
+    )
+
+    assert [(step.kind, step.card, step.npus, step.vnpu) for step in steps] == [
+        ("vnpu", 1, (3,), (101, "vir04", 1, 7)),
+        ("vnpu-gone", 1, (3,), (101, "", 0, 0)),
+    ]
+
+
 def test_every_kind_of_step_is_understood() -> None:
     steps = _parse(
         {"at_s": 4, "npu": 3, "fault": "80E01801"},
@@ -99,6 +111,9 @@ def test_steps_are_played_in_the_order_of_their_times() -> None:
         ({"at_s": 1, "card": 0, "call": "health"}, "hang_s: None"),
         ({"at_s": 1, "call": "health", "hang_s": 1}, "card: None does not exist"),
         ({"at_s": 1, "process": 7}, "card: None does not exist"),
+        ({"at_s": 1, "npu": 0, "vnpu": 0}, "vnpu: 0 is no number from 1 on"),
+        ({"at_s": 1, "npu": 0, "vnpu": 101, "template": 4}, "template: 4 is no text"),
+        ({"at_s": 1, "npu": 0, "vnpu": 101, "container": -1}, "container: -1 is no number"),
         ({"at_s": 1, "npu": 0, "process": 0}, "process: 0 is no number from 1 on"),
         ({"at_s": 1, "npu": 0, "process": True}, "process: True is no number"),
         ({"at_s": 1, "switch": 7, "fault": "1"}, "switch: 7 is no mapping"),

@@ -158,6 +158,25 @@ def test_the_share_flag_is_one_a_card_and_forgotten_by_a_card_that_was_away() ->
     assert session.answer("share_enable", (0, 0, 0), 12_001)["enabled"] == 1
 
 
+def test_the_share_flag_can_be_taken_back() -> None:
+    session = _opened()
+    session.answer("share_enable", (0, 0, 0), 1)
+
+    assert session.answer("share_disable", (0, 1, 1), 2) == {"rc": 0, "enabled": 0}
+    assert session.answer("share_read", (0, 0, 0), 3)["enabled"] == 0
+
+
+def test_vnpus_are_those_of_the_addressed_chip() -> None:
+    vnpu = {"at_s": 1, "npu": 2, "vnpu": 101, "template": "vir04"}
+    session = _opened(vnpu, chip="310P3")
+
+    assert session.card_of((2, 0, 2, 101)) == 2
+    assert session.answer("vnpus_read", (2, 0, 2), 1000)["vnpus"] == [[101, "vir04", 0, 0]]
+    assert session.answer("vnpus_read", (1, 0, 1), 1000)["vnpus"] == []
+    assert session.answer("vnpus_destroy", (2, 0, 2, 101), 1000) == {"rc": 0}
+    assert session.answer("vnpus_read", (2, 0, 2), 1000)["vnpus"] == []
+
+
 def test_chips_without_shares_or_callbacks_say_so() -> None:
     session = _opened(chip="310", npus=4)
 
