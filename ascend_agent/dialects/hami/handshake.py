@@ -131,11 +131,14 @@ class Handshake:
             annotations |= listing.annotations
         return Due(cause=cause, annotations=annotations, reported_s=at_s, wake_at=wake_at)
 
+    def saying(self, due: Due) -> "Handshake":
+        """Return how the talk stands while *due* is on its way."""
+        return self if due.reported_s is None else replace(self, reported_s=due.reported_s)
+
     def told(self, due: Due, listing: Listing | None) -> "Handshake":
         """Return how the talk stands once *due* is acknowledged."""
         stands = self.stands if due.cause is Cause.ANSWER else listing
-        at_s = self.reported_s if due.reported_s is None else due.reported_s
-        return replace(self, due_at=None, stands=stands, reported_s=at_s)
+        return replace(self, due_at=None, stands=stands)
 
     def _cause(
         self,

@@ -24,11 +24,10 @@ PATIENCE_MS: Final = 90_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaving:
-    """How far it is with one word; ``asked_at`` None: not begun. ``over``: nothing is left."""
+    """How far it is with one word; ``asked_at`` None: not begun."""
 
     word: str
     asked_at: Millis | None = None
-    over: bool = False
 
     def step(self, node: NodeObject, *, now: Millis, last: bool) -> "Step":
         """Return what is to be written now; *last*: no other word stays registered."""
@@ -52,16 +51,14 @@ class Leaving:
 
     def told(self, step: "Step", now: Millis) -> "Leaving":
         """Return how far it is once *step* is acknowledged."""
-        if step.over:
-            return replace(self, over=True)
         return replace(self, asked_at=now) if step.annotations is not None else self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """What to write for it, None: nothing; ``over`` once that is done.
+    """What to write for it, None: nothing; ``over``: after that nothing is left to be done.
 
-    ``wake_at`` is when to look again. ``unheard``: the scheduler has not said that it is done.
+    ``wake_at`` is when to look again. ``unheard``: the scheduler never said that it let go.
     """
 
     annotations: Mapping[str, str | None] | None = None
