@@ -19,7 +19,7 @@ from ascend_agent.flows.disputes import Disputes
 from ascend_agent.flows.separations import Separations
 from ascend_agent.interfaces import ClusterEditor, SchedulerDialect
 from ascend_agent.model.chip import ChipSpec
-from ascend_agent.model.cluster import Edit, ForeignEdit, NodeObject
+from ascend_agent.model.cluster import Edit, ForeignEdit, NodeEdit, NodeObject
 from ascend_agent.model.ids import Millis
 from ascend_agent.model.isolation import OperatorEdit, PublishedIsolation, Restored
 from ascend_agent.model.kubelet import InstancePhase
@@ -102,6 +102,7 @@ class UpdateAnnotations:
         # Subscribed from the start: what was changed before the first run was changed, too.
         self._foreign = bus.foreign.subscribe(self._wakeup)
         self._disputes = Disputes()
+        self._kept: set[str] = set()
         self._said: tuple[str, ...] = ()
         self._failure: _Failure | None = None
 
@@ -151,6 +152,8 @@ class UpdateAnnotations:
                 isolation=isolation,
             )
         )
+        mine = [edit for edit in report.edits if isinstance(edit, NodeEdit)]
+        self._kept.update(key for edit in mine for key in (*edit.labels, *edit.annotations))
         kept = [self._disputes.without_resting(edit, now) for edit in report.edits]
         return _Plan(
             edits=tuple(edit for edit, _ in kept if edit is not None),
@@ -219,8 +222,8 @@ class UpdateAnnotations:
 
     def _hear_of(self, edit: ForeignEdit) -> None:
         now = self._clock.now()
-        if self._separations.take(edit, now):
-            return
+        if self._separations.take(edit, now) or edit.key not in self._kept:
+            return  # of what other flows write they hear themselves
         dispute = self._disputes.note(edit, now)
         facts = {
             "object": str(edit.pod) if edit.pod else "node",

@@ -21,7 +21,7 @@ from ascend_agent.errors import (
 )
 from ascend_agent.flows.follow_cluster import FollowCluster
 from ascend_agent.flows.update_annotations import NodeWants, UpdateAnnotations
-from ascend_agent.model.cluster import ForeignEdit, MetadataField, Report
+from ascend_agent.model.cluster import ForeignEdit, MetadataField, NodeEdit, Report
 from ascend_agent.model.health import NodeView
 from ascend_agent.model.ids import Millis
 from ascend_agent.model.kubelet import InstancePhase, InstanceState
@@ -193,6 +193,20 @@ async def test_what_others_change_is_put_right_at_once_and_said_once(
     facts = vars(caplog.records[0])
     assert (facts["key"], facts["wrote"], facts["object"]) == (CHIP, "910B3", "node")
     assert facts["found"] == "x" * 80 + "..."
+
+
+async def test_what_another_flow_wrote_is_that_ones_to_hear_of(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """SC-1: a quarrel about the device list is told by the flow that writes it, and once."""
+    caplog.set_level(logging.INFO)
+    cluster = FakeCluster()
+    async with updating(cluster, view=node_view()):
+        await cluster.apply(NodeEdit(labels={}, annotations={"list": "1"}))
+        cluster.change_annotations({"list": "2"})
+        await settle()
+
+    assert told(caplog) == []
 
 
 async def test_a_label_that_was_taken_away_comes_back() -> None:
