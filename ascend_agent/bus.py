@@ -90,7 +90,7 @@ class Bus:
     sent: Topic[ListSent]
     """kubelet endpoints → feed-metrics, connect-cluster"""
     served: Topic[AllocateServed]
-    """allocate → feed-metrics, follow-allocations, post-events"""
+    """allocate → feed-metrics, follow-allocations, post-events, prepare-soft"""
     hami: Latest[HamiState]
     """follow-hami-config → serve-chosen, allocate, refresh-devices, prepare-soft, enable-shares,
     register-node, settle-allocations, sweep-vnpus, tidy-soft, follow-allocations, post-events,
@@ -114,7 +114,8 @@ class Bus:
     foreign: Topic[ForeignEdit]
     """follow-cluster → update-annotations"""
     allocations: Latest[Allocations]
-    """follow-allocations → fold-health, allocate, probes, feed-metrics, sim"""
+    """follow-allocations → fold-health, allocate, enable-shares, tidy-soft, probes, feed-metrics,
+    sim"""
     usage: Latest[Mapping[PhyId, NpuUsage]]
     """read-usage → feed-metrics, probes, sim"""
     tasks: Latest[tuple[TaskState, ...]]

@@ -1,0 +1,67 @@
+"""What the host keeps for soft slices, in memory."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ascend_agent.errors import HostError
+from ascend_agent.model.ids import Millis, PhyId
+
+
+@dataclass
+class FakePreparation:
+    """Implements ``interfaces.SoftPreparation``; ``trouble`` fails it, ``asked`` has loop times."""
+
+    trouble: str = ""
+    hold: asyncio.Event | None = None
+    asked: list[float] = field(default_factory=list)
+
+    async def prepare(self) -> None:
+        self.asked.append(asyncio.get_running_loop().time())
+        if self.hold is not None:
+            await self.hold.wait()
+        if self.trouble:
+            raise HostError(self.trouble)
+
+
+@dataclass
+class FakeDirectories:
+    """Implements ``interfaces.ContainerDirectories``: names with the loop time of their making."""
+
+    made_at: dict[str, float] = field(default_factory=dict)
+    trouble: str = ""
+    removed: list[str] = field(default_factory=list)
+
+    async def make(self, name: str) -> None:
+        self._fail()
+        self.made_at[name] = asyncio.get_running_loop().time()
+
+    async def remove(self, name: str) -> None:
+        self._fail()
+        if self.made_at.pop(name, None) is not None:
+            self.removed.append(name)
+
+    async def ages(self) -> Mapping[str, Millis]:
+        self._fail()
+        now = asyncio.get_running_loop().time()
+        return {name: Millis(round((now - at) * 1000)) for name, at in self.made_at.items()}
+
+    def _fail(self) -> None:
+        if self.trouble:
+            raise HostError(self.trouble)
+
+
+@dataclass
+class FakeRegistries:
+    """Implements ``interfaces.RegistryFiles``: the size of each file."""
+
+    files: dict[PhyId, int] = field(default_factory=dict)
+    trouble: str = ""
+
+    async def sizes(self) -> Mapping[PhyId, int]:
+        if self.trouble:
+            raise HostError(self.trouble)
+        return dict(self.files)
+
+    async def remove(self, npu: PhyId) -> None:
+        self.files.pop(npu, None)
