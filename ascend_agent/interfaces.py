@@ -487,7 +487,7 @@ class ClusterWatch(Protocol):
 
 
 class ClusterEditor(Protocol):
-    """Writes to the API server, and live reads where a cache is no evidence."""
+    """Writes to the API server."""
 
     async def apply(self, edit: Edit) -> None:
         """Have *edit* acknowledged; return at once where the object already looks that way.
@@ -499,14 +499,6 @@ class ClusterEditor(Protocol):
         Raises:
             ConflictError: the pod is another one by now, or the expected value is not there.
             NotFoundError, ForbiddenError, RejectedError: a retry would not help.
-
-        """
-
-    async def read_pod(self, key: PodKey) -> Pod | None:
-        """Return the pod as the API server has it now, None where there is none.
-
-        Raises:
-            ClusterError: it could not be read; says nothing about the pod.
 
         """
 

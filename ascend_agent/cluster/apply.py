@@ -1,28 +1,24 @@
-"""The editor: has edits acknowledged, and reads live where a cache is no evidence."""
+"""The editor: has edits acknowledged."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar, assert_never
 
 from ascend_agent.cluster.door import Door
-from ascend_agent.cluster.fields import MalformedError
-from ascend_agent.cluster.node import own_node, parse_node
 from ascend_agent.cluster.node_edits import NodeEdits
 from ascend_agent.cluster.objects import Objects
 from ascend_agent.cluster.pace import Pace
 from ascend_agent.cluster.patches import pod_patch, removal_patch, values_of
-from ascend_agent.cluster.pods import parse_pod, pod_path
+from ascend_agent.cluster.read import Reader
 from ascend_agent.cluster.refusals import Asked
 from ascend_agent.cluster.retry import PATIENCE, delay_s
 from ascend_agent.cluster.sender import Sender
-from ascend_agent.cluster.server import Json, Request
 from ascend_agent.cluster.tally import Tally
 from ascend_agent.cluster.written import Written
 from ascend_agent.errors import (
     ClusterUnreachableError,
     ConflictError,
     ForbiddenError,
-    NotFoundError,
     RejectedError,
     ThrottledError,
 )
@@ -35,7 +31,7 @@ from ascend_agent.model.cluster import (
     PodEdit,
 )
 from ascend_agent.model.ids import NodeName
-from ascend_agent.model.pods import Pod, PodKey
+from ascend_agent.model.pods import Pod
 from ascend_agent.runtime.backoff import Backoff
 
 T = TypeVar("T")
@@ -54,6 +50,7 @@ class Editor:
         *,
         node: NodeName,
         door: Door,
+        reader: Reader,
         nodes: Objects[NodeObject],
         pods: Objects[Pod],
         written: Written,
@@ -61,6 +58,7 @@ class Editor:
     ) -> None:
         self._node = node
         self._door = door
+        self._reader = reader
         self._nodes = nodes
         self._written = written
         self._pods = pods
@@ -86,23 +84,6 @@ class Editor:
             case never:
                 assert_never(never)
 
-    async def read_pod(self, key: PodKey) -> Pod | None:
-        """Return the pod as the API server has it now; see ``ClusterEditor``."""
-        asked = Asked(verb="get", target=f"pods/{key}", rule="pods")
-        try:
-            return parse_pod(
-                await self._read(Request(method="GET", path=pod_path(key), asked=asked))
-            )
-        except NotFoundError:
-            return None
-        except MalformedError as error:
-            raise ClusterUnreachableError(asked.verb, asked.target, str(error)) from error
-
-    async def _read(self, request: Request) -> Json:
-        server = await self._door.server()
-        self._tally.reads += 1
-        return await server.ask(request, within_s=_WITHIN_S)
-
     async def _edit_pod(self, edit: PodEdit) -> None:
         values = values_of(edit)
         try:
@@ -113,7 +94,7 @@ class Editor:
             )
         except RejectedError as error:
             # Another pod's UID is refused as any other change of what can't change: look.
-            found = await _patiently(lambda: self.read_pod(edit.pod))
+            found = await _patiently(lambda: self._reader.read_pod(edit.pod))
             if found is None or found.uid != edit.uid:
                 why = f"the pod with UID {edit.uid} is gone"
                 raise ConflictError(error.verb, error.target, why) from error
@@ -161,23 +142,8 @@ class Editor:
             ConflictError: another value is there, or none that we could have removed.
 
         """
-        # A list of one: the watch needs that rule anyway, so no further one is asked for.
-        own = own_node(self._node)
-        request = Request(
-            method="GET",
-            path=own.path,
-            asked=Asked(verb="list", target=asked.target, rule=own.rule),
-            query=(("fieldSelector", own.selector),),
-            accept=own.list_form,
-        )
-        listed = await _patiently(lambda: self._read(request))
-        items = listed.get("items")
-        if not isinstance(items, list) or not items:
-            raise NotFoundError(asked.verb, asked.target, "there is no such node")
-        try:
-            found = parse_node(items[0]).annotations.get(edit.key)
-        except MalformedError as error:
-            raise ClusterUnreachableError(asked.verb, asked.target, str(error)) from error
+        node = await _patiently(self._reader.read_node)
+        found = node.annotations.get(edit.key)
         if found == edit.expected:
             return False
         if found is None and unsure:

@@ -10,15 +10,15 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, NoReturn, Protocol
 
 from ascend_agent.cluster.fields import parse_json
 from ascend_agent.cluster.lines import Lines
+from ascend_agent.cluster.listing import Collection, list_all, version_in
 from ascend_agent.cluster.pace import Pace
 from ascend_agent.cluster.refusals import Asked, refusal_in_stream
 from ascend_agent.cluster.retry import PATIENCE, delay_s
-from ascend_agent.cluster.server import ApiServer, Json, Request
+from ascend_agent.cluster.server import ApiServer, Request
 from ascend_agent.cluster.tally import Tally
 from ascend_agent.errors import ClusterError, ClusterUnreachableError, ExpiredError, ForbiddenError
 from ascend_agent.model.ids import ObjectVersion
@@ -35,20 +35,7 @@ SILENCE_S: Final = 120.0
 _COMPARE_S: Final = 600.0  # between full lists that repair events nobody delivered (AP-8)
 _LISTS_AT_ONCE: Final = 3
 _LIST_EVERY_S: Final = 20.0
-_LIST_WITHIN_S: Final = 60.0
-_PAGE: Final = 500
 _LARGEST_LINE: Final = 8 * 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Collection:
-    """What to follow: *rule* is what RBAC calls it; the forms are those of list and events."""
-
-    path: str
-    selector: str
-    rule: str
-    list_form: str = "application/json"
-    event_form: str = "application/json"
 
 
 class Sink(Protocol):
@@ -143,7 +130,11 @@ class CollectionWatch:
     async def _list(self, server: ApiServer) -> None:
         await self._lists.ready()
         try:
-            items, version = await self._pages(server)
+            # The first list may be a little old (SC-2): the watch goes on from there. Later ones
+            # ask for the truth of this moment, so that time never runs back.
+            items, version = await list_all(
+                server, self._collection, cached=not self._listed, tally=self._tally
+            )
         except ExpiredError:
             self._lists.charge()
             raise  # any other list that failed put no load on etcd
@@ -153,35 +144,6 @@ class CollectionWatch:
         self._compare_at = asyncio.get_running_loop().time() + jittered(_COMPARE_S)
         self._sink.replace(items, version)
         self._sink.publish()
-
-    async def _pages(self, server: ApiServer) -> tuple[list[object], ObjectVersion]:
-        """Return all items and their version.
-
-        The first list may come from the server's cache and be a little old (SC-2): the watch goes
-        on from there. Later ones ask for the truth of this moment, so that time never runs back.
-        """
-        items: list[object] = []
-        query = [("limit", str(_PAGE))] if self._listed else [("resourceVersion", "0")]
-        asked = Asked(verb="list", target=self._collection.path, rule=self._collection.rule)
-        further = ""
-        while True:
-            self._tally.lists += 1
-            page = await server.ask(
-                self._request(
-                    asked,
-                    self._collection.list_form,
-                    *query,
-                    *([("continue", further)] if further else []),
-                ),
-                within_s=_LIST_WITHIN_S,
-            )
-            items += _items_of(page)
-            further = str(_metadata(page).get("continue") or "")
-            if not further:
-                version = _version_of(page)
-                if version is None:
-                    raise ClusterUnreachableError("list", asked.target, "the list has no version")
-                return items, version
 
     # --- watching --------------------------------------------------------------------------
 
@@ -249,7 +211,7 @@ class CollectionWatch:
             case _:
                 self._tally.unknown_events += 1
                 return True
-        self._version = _version_of(item) or self._version
+        self._version = version_in(item) or self._version
         return True
 
     def _request(self, asked: Asked, accept: str, *query: tuple[str, str]) -> Request:
@@ -260,18 +222,3 @@ class CollectionWatch:
             query=(("fieldSelector", self._collection.selector), *query),
             accept=accept,
         )
-
-
-def _items_of(page: Json) -> list[object]:
-    items = page.get("items")
-    return items if isinstance(items, list) else []
-
-
-def _metadata(item: object) -> Json:
-    metadata = item.get("metadata") if isinstance(item, dict) else None
-    return metadata if isinstance(metadata, dict) else {}
-
-
-def _version_of(item: object) -> ObjectVersion | None:
-    version = _metadata(item).get("resourceVersion")
-    return ObjectVersion(version) if isinstance(version, str) and version else None

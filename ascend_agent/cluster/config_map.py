@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 from urllib.parse import quote
 
-from ascend_agent.cluster.collection import Collection
 from ascend_agent.cluster.fields import MalformedError, as_object, child
+from ascend_agent.cluster.listing import Collection
 from ascend_agent.cluster.tally import Tally
 from ascend_agent.cluster.texts import shown
 from ascend_agent.model.cluster import ConfigMapKey

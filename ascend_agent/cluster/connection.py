@@ -14,17 +14,19 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from ascend_agent.cluster.apply import Editor
-from ascend_agent.cluster.collection import SILENCE_S, Collection, CollectionWatch, Sink
+from ascend_agent.cluster.collection import SILENCE_S, CollectionWatch, Sink
 from ascend_agent.cluster.config_map import ConfigMapSink, config_map
 from ascend_agent.cluster.credentials import Access, Credentials, ServiceAccount
 from ascend_agent.cluster.door import Door
 from ascend_agent.cluster.events import Poster
 from ascend_agent.cluster.kubeconfig import Kubeconfig
 from ascend_agent.cluster.lean import Library, load_library
+from ascend_agent.cluster.listing import Collection
 from ascend_agent.cluster.node import own_node, parse_node, with_liveness
 from ascend_agent.cluster.objects import Objects
 from ascend_agent.cluster.patches import maps_of
 from ascend_agent.cluster.pods import parse_pod, pods_of
+from ascend_agent.cluster.read import Reader
 from ascend_agent.cluster.retry import delay_s
 from ascend_agent.cluster.server import ApiServer
 from ascend_agent.cluster.states import PublishedState
@@ -54,7 +56,7 @@ _BACKOFF: Final = Backoff(delays_s=(1.0, 2.0, 5.0, 10.0), endless=True)
 
 
 class ClusterConnection:
-    """A ``ClusterWatch``, ``ClusterEditor`` and ``EventPoster``; make it inside the loop.
+    """A ``ClusterWatch``, ``Reader``, ``Editor`` and ``EventPoster``; make it inside the loop.
 
     Credentials are those of *kubeconfig* where one is given, else those of the service account in
     *service_account_dir* at *api_server*. *load* is called in a thread: importing blocks.
@@ -105,9 +107,11 @@ class ClusterConnection:
         self._put_node = self._node.claim(_NAME).put
         self._put_pods = self._pods.claim(_NAME).put
         nodes, pods = self._node_objects(), self._pod_objects()
+        self._reader = Reader(node=node, door=self._door, nodes=nodes, pods=pods, tally=self._tally)
         self._editor = Editor(
             node=node,
             door=self._door,
+            reader=self._reader,
             nodes=nodes,
             pods=pods,
             written=self._written,
@@ -155,9 +159,17 @@ class ClusterConnection:
         """Have *edit* acknowledged; see ``ClusterEditor``."""
         await self._editor.apply(edit)
 
+    async def read_node(self) -> NodeObject:
+        """Return the own Node as the API server has it now; see ``ClusterReader``."""
+        return await self._reader.read_node()
+
+    async def read_pods(self) -> tuple[Pod, ...]:
+        """Return the pods of this node as they are now; see ``ClusterReader``."""
+        return await self._reader.read_pods()
+
     async def read_pod(self, key: PodKey) -> Pod | None:
-        """Return the pod as the API server has it now; see ``ClusterEditor``."""
-        return await self._editor.read_pod(key)
+        """Return the pod as the API server has it now; see ``ClusterReader``."""
+        return await self._reader.read_pod(key)
 
     async def post_event(self, event: NodeEvent, *, known: bool) -> None:
         """Have the API server show *event*; see ``EventPoster``."""

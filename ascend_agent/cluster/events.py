@@ -1,10 +1,11 @@
-"""Kubernetes Events about the own Node: what one looks like on the wire, and one attempt to post.
+"""Kubernetes Events of the own Node and its pods: how one looks on the wire, an attempt to post.
 
 Decided here: API group, namespace and object (docs/decisions/0009), and what the API's limits leave
 of a text. Which Events there are, how often they are sent and when one is tried again is left to
 the caller.
 """
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import quote
@@ -25,8 +26,6 @@ _MOST_MESSAGE: Final = 1024  # bytes, as the API server counts
 _MOST_WORD: Final = 128
 _WITHIN_S: Final = 10.0
 _MANAGER: Final = (("fieldManager", _COMPONENT),)
-_PATH: Final = f"/api/v1/namespaces/{EVENT_NAMESPACE}/events"
-_RULE: Final = f"events in namespace {EVENT_NAMESPACE}"
 _MS: Final = 1000
 
 
@@ -66,19 +65,14 @@ def _creation(node: NodeName, event: NodeEvent) -> Request:
     first, last = _moment(event.first_ms), _moment(event.last_ms)
     return Request(
         method="POST",
-        path=_PATH,
-        asked=Asked(verb="create", target=f"events/{event.name}", rule=_RULE),
+        path=_path(event),
+        asked=_asked("create", event),
         query=_MANAGER,
         body={
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": {"name": event.name, "namespace": EVENT_NAMESPACE},
-            "involvedObject": {
-                "apiVersion": "v1",
-                "kind": "Node",
-                "name": node,
-                "uid": event.node_uid,
-            },
+            "metadata": {"name": event.name, "namespace": _namespace(event)},
+            "involvedObject": _involved(node, event),
             "type": "Warning" if event.warning else "Normal",
             "reason": _cut(event.reason, _MOST_WORD),
             "action": _cut(event.action, _MOST_WORD),
@@ -98,8 +92,8 @@ def _creation(node: NodeName, event: NodeEvent) -> Request:
 def _change(event: NodeEvent) -> Request:
     return Request(
         method="PATCH",
-        path=f"{_PATH}/{quote(event.name, safe='')}",
-        asked=Asked(verb="patch", target=f"events/{event.name}", rule=_RULE),
+        path=f"{_path(event)}/{quote(event.name, safe='')}",
+        asked=_asked("patch", event),
         query=_MANAGER,
         body={
             "action": _cut(event.action, _MOST_WORD),
@@ -109,6 +103,29 @@ def _change(event: NodeEvent) -> Request:
         },
         content_type="application/merge-patch+json",
     )
+
+
+def _involved(node: NodeName, event: NodeEvent) -> Mapping[str, str]:
+    """Return the object that the Event is about."""
+    if event.pod is None:
+        return {"apiVersion": "v1", "kind": "Node", "name": node, "uid": event.node_uid}
+    key = event.pod.key
+    about = {"namespace": key.namespace, "name": key.name, "uid": event.pod.uid}
+    return {"apiVersion": "v1", "kind": "Pod", **about}
+
+
+def _namespace(event: NodeEvent) -> str:
+    """Return where the API server takes the Event: beside its object."""
+    return EVENT_NAMESPACE if event.pod is None else event.pod.key.namespace
+
+
+def _path(event: NodeEvent) -> str:
+    return f"/api/v1/namespaces/{quote(_namespace(event), safe='')}/events"
+
+
+def _asked(verb: str, event: NodeEvent) -> Asked:
+    rule = f"events in namespace {_namespace(event)}"
+    return Asked(verb=verb, target=f"events/{event.name}", rule=rule)
 
 
 def _moment(at_ms: Millis) -> datetime:

@@ -26,7 +26,7 @@ _MODULE = "ascend_agent.cluster.connection"
 
 
 class LateConnection:
-    """A ``ClusterWatch`` and ``ClusterEditor``; *make* is called in the loop, modules loaded."""
+    """All of a ``ClusterConnection``; *make* is called in the loop, modules loaded."""
 
     def __init__(self, make: "Callable[[], ClusterConnection]") -> None:
         self._make = make
@@ -79,8 +79,16 @@ class LateConnection:
         """Have *edit* acknowledged; see ``ClusterEditor``."""
         await (await self._connection()).apply(edit)
 
+    async def read_node(self) -> NodeObject:
+        """Return the own Node as the API server has it now; see ``ClusterReader``."""
+        return await (await self._connection()).read_node()
+
+    async def read_pods(self) -> tuple[Pod, ...]:
+        """Return the pods of this node as they are now; see ``ClusterReader``."""
+        return await (await self._connection()).read_pods()
+
     async def read_pod(self, key: PodKey) -> Pod | None:
-        """Return the pod as the API server has it now; see ``ClusterEditor``."""
+        """Return the pod as the API server has it now; see ``ClusterReader``."""
         return await (await self._connection()).read_pod(key)
 
     async def post_event(self, event: NodeEvent, *, known: bool) -> None:

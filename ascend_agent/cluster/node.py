@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Final
 from urllib.parse import quote
 
-from ascend_agent.cluster.collection import Collection
 from ascend_agent.cluster.fields import as_object, child, required, texts, version_of
+from ascend_agent.cluster.listing import Collection
 from ascend_agent.model.cluster import NodeObject
 from ascend_agent.model.ids import NodeName
 

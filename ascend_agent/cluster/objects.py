@@ -136,7 +136,37 @@ class Objects(Generic[T]):
         self.publish()
         return read
 
+    # --- what a live read shows --------------------------------------------------------------
+
+    def learn(self, item: T) -> None:
+        """Take a state that was read live, unless a newer one is known, and publish it."""
+        entry = self._entries.get(item.uid)
+        if entry is None or entry.item.version != item.version:
+            self._take(item)
+        self.publish()
+
+    def relist(self, items: Sequence[object], version: ObjectVersion) -> list[T]:
+        """Take a list that was read live as ``replace`` does, publish and return what is known.
+
+        It is published only where it says something new: whoever waits for news must not be woken
+        by having asked.
+        """
+        versions, told = self._versions(), self._known and not self._changed
+        self.replace(items, version)
+        self._changed = not told or versions != self._versions()
+        self.publish()
+        return [entry.item for entry in self._entries.values()]
+
+    def miss(self, uid: str) -> None:
+        """Take one object for gone, as a live read found, and publish that."""
+        if uid in self._entries:
+            self._forget(uid)
+        self.publish()
+
     # --- within ------------------------------------------------------------------------------
+
+    def _versions(self) -> dict[str, ObjectVersion]:
+        return {uid: entry.item.version for uid, entry in self._entries.items()}
 
     def _read(self, item: object) -> T | None:
         try:

@@ -56,6 +56,14 @@ class ClusterOff:
         """Wait until the caller's deadline: nobody is there to acknowledge anything."""
         await _never()
 
+    async def read_node(self) -> NodeObject:
+        """Wait until the caller's deadline."""
+        return await _never()
+
+    async def read_pods(self) -> tuple[Pod, ...]:
+        """Wait until the caller's deadline."""
+        return await _never()
+
     async def read_pod(self, key: PodKey) -> Pod | None:  # noqa: ARG002 -- the seam's signature
         """Wait until the caller's deadline."""
         return await _never()

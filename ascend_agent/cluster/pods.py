@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
-from ascend_agent.cluster.collection import Collection
 from ascend_agent.cluster.fields import (
     as_object,
     child,
@@ -14,6 +13,7 @@ from ascend_agent.cluster.fields import (
     texts,
     version_of,
 )
+from ascend_agent.cluster.listing import Collection
 from ascend_agent.model.ids import NodeName, PodUid, ResourceName
 from ascend_agent.model.pods import ContainerKind, Pod, PodContainer, PodKey, PodPhase
 

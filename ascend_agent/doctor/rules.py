@@ -60,8 +60,8 @@ RULES: Final = (
         verb="patch",
         resource="nodes",
         needed=_writes_node,
-        why="to keep its labels (--node-labels), list isolated NPUs (--node-annotations) and answer "
-        "HAMi's scheduler (--dialect hami)",
+        why="to keep its labels (--node-labels), list isolated NPUs (--node-annotations), and "
+        "answer HAMi's scheduler (--dialect hami)",
     ),
     Rule(
         verb="get",

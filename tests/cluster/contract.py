@@ -65,6 +65,13 @@ def node_event(ground: Ground, name: str, *, namespace: str = "default") -> Json
     }
 
 
+def pod_event(ground: Ground, name: str, *, namespace: str) -> Json:
+    """Return an Event in *namespace* about a pod that is elsewhere; it need not exist."""
+    key = {"namespace": ground.elsewhere, "name": "p", "uid": "pod-uid"}
+    about = {"involvedObject": {"apiVersion": "v1", "kind": "Pod", **key}}
+    return {**node_event(ground, name, namespace=namespace), **about}
+
+
 async def a_merge_patch_changes_the_keys_it_names(ground: Ground) -> None:
     first = await ground.api.patch(
         ground.own, {"metadata": {"labels": {"a": "1"}, "annotations": {"b": "2"}}}
@@ -261,6 +268,16 @@ async def an_event_about_a_node_lives_in_the_default_namespace(ground: Ground) -
     assert caught.value.code == 422
 
 
+async def an_event_about_a_pod_lives_beside_the_pod(ground: Ground) -> None:
+    beside = f"/api/v1/namespaces/{ground.elsewhere}/events"
+    made = await ground.api.create(beside, pod_event(ground, "e1", namespace=ground.elsewhere))
+    with pytest.raises(ApiError) as caught:
+        await ground.api.create(EVENTS, pod_event(ground, "e1", namespace="default"))
+
+    assert made["involvedObject"]["namespace"] == ground.elsewhere
+    assert caught.value.code == 422
+
+
 async def an_event_is_found_as_kubectl_looks_for_it(ground: Ground) -> None:
     """``kubectl describe node`` and ``kubectl events --for node/NAME``, by their selectors."""
     await ground.api.create(EVENTS, node_event(ground, "e1"))
@@ -366,6 +383,7 @@ CLAIMS: tuple[Claim, ...] = (
     a_pod_is_bound_once,
     a_status_is_patched_apart_from_the_rest,
     an_event_about_a_node_lives_in_the_default_namespace,
+    an_event_about_a_pod_lives_beside_the_pod,
     an_event_is_found_as_kubectl_looks_for_it,
     an_event_may_be_changed_and_keeps_the_rest,
     an_event_of_a_name_that_is_taken_is_a_conflict,

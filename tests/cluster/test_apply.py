@@ -11,9 +11,9 @@ from looptime import LoopTimeProxy
 from ascend_agent.cluster.apply import Editor
 from ascend_agent.cluster.objects import Objects
 from ascend_agent.cluster.pods import parse_pod
+from ascend_agent.cluster.read import Reader
 from ascend_agent.errors import (
     ClusterError,
-    ClusterUnreachableError,
     ConflictError,
     ForbiddenError,
     NotFoundError,
@@ -68,9 +68,13 @@ async def editing(scene: Scene) -> AsyncIterator[Editor]:
     scene.watch()
     pods = Pods(scene)
     pods.watch()
+    reader = Reader(
+        node=NODE, door=scene.door, nodes=scene.nodes, pods=pods.objects, tally=scene.tally
+    )
     editor = Editor(
         node=NODE,
         door=scene.door,
+        reader=reader,
         nodes=scene.nodes,
         pods=pods.objects,
         written=scene.written,
@@ -194,7 +198,7 @@ async def test_a_removal_survives_an_answer_that_is_no_node(scene: Scene) -> Non
     async with editing(scene) as editor:
         scene.server.refuse(422, of=PATCH)
         scene.server.troubles.append(nonsense)
-        with pytest.raises(ClusterUnreachableError, match="has no"):
+        with pytest.raises(RejectedError, match="has no"):
             await editor.apply(NodeAnnotationRemoval(key=LOCK, expected="t,ns,p1"))
 
 
@@ -249,18 +253,3 @@ async def test_a_rule_that_is_missing_is_told_after_a_while(scene: Scene) -> Non
     async with editing(scene) as editor:
         with pytest.raises(ForbiddenError, match="grant patch on nodes"):
             await editor.apply(NodeAnnotationRemoval(key=LOCK, expected="t,ns,p1"))
-
-
-async def test_a_pod_is_read_as_it_is_now(scene: Scene) -> None:
-    async with editing(scene) as editor:
-        scene.server.store.change(pod("a")[0], {"metadata": {"labels": {"new": "1"}}})
-        found = await editor.read_pod(KEY)
-        none = await editor.read_pod(PodKey(namespace="default", name="none"))
-        scene.server.refuse(500)
-        with pytest.raises(ClusterUnreachableError):
-            await editor.read_pod(KEY)
-
-    assert found is not None
-    assert found.labels == {"new": "1"}
-    assert none is None
-    assert scene.tally.reads == 3

@@ -13,7 +13,8 @@ from ascend_agent.cluster.events import Poster
 from ascend_agent.cluster.tally import Tally
 from ascend_agent.errors import ClusterUnreachableError, ForbiddenError, RejectedError
 from ascend_agent.model.cluster import NodeEvent
-from ascend_agent.model.ids import Millis, NodeName
+from ascend_agent.model.ids import Millis, NodeName, PodUid
+from ascend_agent.model.pods import PodKey, PodRef
 from ascend_agent.sim.cluster import FakeApiServer
 from tests.cluster.connected import client
 
@@ -72,6 +73,33 @@ async def test_an_event_is_about_the_node_and_has_real_times(server: FakeApiServ
         "count": 2,
     }
     assert (tally.events_posted, tally.events_lost) == (1, 0)
+
+
+async def test_an_event_about_a_pod_is_beside_the_pod(server: FakeApiServer) -> None:
+    """AL-8: where ``kubectl describe pod`` looks for it."""
+    pod = PodRef(key=PodKey(namespace="team", name="p1"), uid=PodUid("pod-uid"))
+    about = replace(EVENT, pod=pod)
+    async with posting(server) as (poster, _):
+        await poster.post_event(about, known=False)
+        await poster.post_event(replace(about, count=3), known=True)
+
+    assert server.store.get(("events", "team", "n1.e1"))["count"] == 3
+    assert shown(server)["involvedObject"] == {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "namespace": "team",
+        "name": "p1",
+        "uid": "pod-uid",
+    }
+    assert shown(server)["source"]["host"] == "n1"
+
+
+async def test_a_missing_rule_names_the_pods_namespace(server: FakeApiServer) -> None:
+    pod = PodRef(key=PodKey(namespace="team", name="p1"), uid=PodUid("pod-uid"))
+    server.refuse(403)
+    async with posting(server) as (poster, _):
+        with pytest.raises(ForbiddenError, match="grant create on events in namespace team"):
+            await poster.post_event(replace(EVENT, pod=pod), known=False)
 
 
 async def test_what_is_no_warning_is_normal(server: FakeApiServer) -> None:

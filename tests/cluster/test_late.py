@@ -70,6 +70,7 @@ async def test_all_that_was_asked_early_is_answered_later(
         server.store.change(("nodes", None, "n1"), theirs)
         assert (await edit).found == "2"
         read = await late.read_pod(PodKey(namespace="default", name="p"))
+        listed, own = await late.read_pods(), await late.read_node()
         await late.post_event(EVENT, known=False)
         late.lose_events(4)
         rules = await anext(late.fault_config())
@@ -77,6 +78,8 @@ async def test_all_that_was_asked_early_is_answered_later(
         running.cancel()
 
     assert state.server == server.url
+    assert listed == (read,)
+    assert own.labels == {"zone": "z1", "mine": "2"}
     assert [one.key.name for one in pods.pods] == ["p"]
     assert read is not None
     assert seen.value is not None

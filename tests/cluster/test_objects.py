@@ -224,3 +224,47 @@ def test_the_memory_of_the_dead_is_bounded() -> None:
     scene.objects.acknowledge(thing("t0", 901))
 
     assert scene.known == [thing("t0", 901)]
+
+
+def test_what_is_read_live_is_shown_unless_something_newer_is_known() -> None:
+    scene = Scene()
+    scene.listed(thing("a", 5))
+    scene.objects.learn(thing("a", 7))
+    scene.objects.learn(thing("a", 6))
+    scene.objects.show(thing("a", 5))
+
+    assert scene.known == [thing("a", 7)]
+    assert len(scene.published) == 2
+
+
+def test_a_live_list_is_told_only_where_it_says_something_new() -> None:
+    """Who waits for news would be woken by having asked."""
+    scene = Scene()
+    first = scene.objects.relist([thing("a", 5)], ObjectVersion("10"))
+    again = scene.objects.relist([thing("a", 5)], ObjectVersion("11"))
+    told = len(scene.published)
+    later = scene.objects.relist([thing("b", 12)], ObjectVersion("13"))
+
+    assert (first, again, told) == ([thing("a", 5)], [thing("a", 5)], 1)
+    assert later == [thing("b", 12)]
+    assert scene.gone == ["A"]
+    assert scene.known == [thing("b", 12)]
+
+
+def test_a_live_list_does_not_keep_back_what_was_not_told_yet() -> None:
+    scene = Scene()
+    scene.listed()
+    scene.objects.show(thing("a", 5))
+    scene.objects.relist([thing("a", 5)], ObjectVersion("10"))
+
+    assert scene.published[-1] == ([thing("a", 5)], False)
+
+
+def test_what_a_live_read_missed_is_gone() -> None:
+    scene = Scene()
+    scene.listed(thing("a", 5))
+    scene.objects.miss("A")
+    scene.objects.miss("never there")
+
+    assert scene.published[-1] == ([], False)
+    assert scene.gone == ["A"]

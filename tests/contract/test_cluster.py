@@ -7,31 +7,36 @@ the real one.
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
 import pytest
 
-from ascend_agent.errors import NotFoundError, RejectedError
-from ascend_agent.interfaces import ClusterEditor, ClusterWatch, EventPoster
+from ascend_agent.errors import ConflictError, NotFoundError, RejectedError
+from ascend_agent.interfaces import ClusterEditor, ClusterReader, ClusterWatch, EventPoster
 from ascend_agent.model.cluster import (
     ConfigMapKey,
     ForeignEdit,
     MetadataField,
+    NodeAnnotationRemoval,
     NodeEdit,
     NodeEvent,
     NodeObject,
+    PodEdit,
 )
-from ascend_agent.model.ids import Millis
-from ascend_agent.sim.cluster import FakeApiServer, config_map, node
+from ascend_agent.model.ids import Millis, NodeName, PodUid
+from ascend_agent.model.pods import PodKey
+from ascend_agent.sim.cluster import FakeApiServer, config_map, node, pod
 from tests.cluster.connected import connection, running, service_account, until
 from tests.fakes.cluster import FakeCluster
+from tests.fakes.cluster import pod as fake_pod
 
 OWN = ("nodes", None, "n1")
 CONFIG = ConfigMapKey(namespace="kube-system", name="rules")
 
 
-class Cluster(ClusterWatch, ClusterEditor, EventPoster, Protocol):
+class Cluster(ClusterWatch, ClusterReader, ClusterEditor, EventPoster, Protocol):
     """All parts of the seam."""
 
 
@@ -63,6 +68,12 @@ class Side(Protocol):
     def configure(self, data: dict[str, str] | None) -> None:
         """Have others make the ConfigMap so; None: delete it."""
 
+    def add_pod(self, name: str, *, on: str) -> PodUid:
+        """Have others make a pod in the namespace ``default``, bound to a node or to none."""
+
+    def delete_pod(self, name: str) -> None:
+        """Have others delete a pod in the namespace ``default``."""
+
 
 class InMemory:
     """The fake of the flows' tests."""
@@ -90,6 +101,14 @@ class InMemory:
 
     def configure(self, data: dict[str, str] | None) -> None:
         self.cluster.show_fault_config(data)
+
+    def add_pod(self, name: str, *, on: str) -> PodUid:
+        made = replace(fake_pod(name), node=NodeName(on) if on else None)
+        self.cluster.have_pod(made)
+        return made.uid
+
+    def delete_pod(self, name: str) -> None:
+        self.cluster.lose_pod(key_of(name))
 
 
 class OverHttp:
@@ -128,6 +147,13 @@ class OverHttp:
         else:
             self._server.store.create(key, item)
 
+    def add_pod(self, name: str, *, on: str) -> PodUid:
+        made = self._server.store.create(*pod(name, on=on))
+        return PodUid(made["metadata"]["uid"])
+
+    def delete_pod(self, name: str) -> None:
+        self._server.store.delete(pod(name)[0])
+
 
 @asynccontextmanager
 async def side(kind: str, folder: Path) -> AsyncIterator[Side]:
@@ -147,6 +173,10 @@ both = pytest.mark.parametrize("kind", ["in memory", "over http"])
 
 def edit(**labels: str | None) -> NodeEdit:
     return NodeEdit(labels=labels, annotations={})
+
+
+def key_of(name: str) -> PodKey:
+    return PodKey(namespace="default", name=name)
 
 
 async def shown(cluster: Cluster) -> NodeObject:
@@ -315,3 +345,66 @@ async def test_the_config_map_is_shown_as_it_is_and_becomes(kind: str, tmp_path:
                 found.append(await anext(shown))
 
         assert found == [None, {"a": "1"}, {"a": "1", "b": "2"}, None, {"a": "3"}]
+
+
+@both
+async def test_what_is_read_live_is_seen_by_watchers_as_well(kind: str, tmp_path: Path) -> None:
+    async with side(kind, tmp_path) as one:
+        for name, on in (("b", "n1"), ("a", "n1"), ("unbound", ""), ("elsewhere", "n2")):
+            one.add_pod(name, on=on)
+        listed = await one.cluster.read_pods()
+        seen = await until(one.cluster.pods(), lambda _: True)
+        unbound = await one.cluster.read_pod(key_of("unbound"))
+        one.annotate({"lock": "x"})
+        own = await one.cluster.read_node()
+        after = await until(one.cluster.pods(), lambda _: True)
+
+        assert [each.key.name for each in listed] == ["a", "b"]
+        assert (seen.pods, after.pods) == (listed, listed)
+        assert unbound is not None
+        assert unbound.node is None
+        assert own.annotations == {"lock": "x"}
+        assert (await shown(one.cluster)).annotations == own.annotations
+
+
+@both
+async def test_a_pod_that_is_read_and_gone_is_seen_no_more(kind: str, tmp_path: Path) -> None:
+    async with side(kind, tmp_path) as one:
+        one.add_pod("a", on="n1")
+        await one.cluster.read_pods()
+        one.delete_pod("a")
+
+        assert await one.cluster.read_pod(key_of("a")) is None
+        assert (await until(one.cluster.pods(), lambda _: True)).pods == ()
+
+
+@both
+async def test_a_pod_is_edited_while_it_is_the_same_one(kind: str, tmp_path: Path) -> None:
+    async with side(kind, tmp_path) as one:
+        uid = one.add_pod("a", on="n1")
+        await one.cluster.apply(
+            PodEdit(pod=key_of("a"), uid=uid, labels={}, annotations={"given": "1"})
+        )
+        seen = await until(one.cluster.pods(), lambda pods: pods.pods)
+        for name, kind_of_error in (("a", ConflictError), ("none", NotFoundError)):
+            other = PodEdit(pod=key_of(name), uid=PodUid("x"), labels={}, annotations={"a": "1"})
+            with pytest.raises(kind_of_error):
+                await one.cluster.apply(other)
+
+        assert [each.annotations for each in seen.pods] == [{"given": "1"}]
+
+
+@both
+async def test_an_annotation_goes_only_with_the_value_that_is_expected(
+    kind: str, tmp_path: Path
+) -> None:
+    """AL-3: whose lock it is stands in its value."""
+    async with side(kind, tmp_path) as one:
+        one.annotate({"lock": "x"})
+        with pytest.raises(ConflictError):
+            await one.cluster.apply(NodeAnnotationRemoval(key="lock", expected="y"))
+        await one.cluster.apply(NodeAnnotationRemoval(key="lock", expected="x"))
+        with pytest.raises(ConflictError):
+            await one.cluster.apply(NodeAnnotationRemoval(key="lock", expected="x"))
+
+        assert (await shown(one.cluster)).annotations == {}

@@ -1,23 +1,26 @@
 """An API server's view of one node, in memory: what others change, what was written, what fails.
 
-Implements ``ClusterWatch``, ``ClusterEditor`` and ``EventPoster``; as in the real one, an edit is
-acknowledged and seen before ``apply`` returns, and only what differs is sent.
+Implements ``ClusterWatch``, ``ClusterReader``, ``ClusterEditor`` and ``EventPoster``; as in the
+real one, an edit is acknowledged and seen before ``apply`` returns, only what differs is sent, and
+what was read is seen as well.
 """
 
 import asyncio
 import dataclasses
 from collections.abc import AsyncIterator, Mapping
 
-from ascend_agent.errors import ClusterError, NotFoundError, StaleEditError
+from ascend_agent.errors import ClusterError, ConflictError, NotFoundError, StaleEditError
 from ascend_agent.model.cluster import (
     ApiPhase,
     ApiState,
     Edit,
     ForeignEdit,
     MetadataField,
+    NodeAnnotationRemoval,
     NodeEdit,
     NodeEvent,
     NodeObject,
+    PodEdit,
 )
 from ascend_agent.model.ids import Millis, NodeName, ObjectVersion, PodUid
 from ascend_agent.model.pods import Pod, PodKey, PodPhase, Pods
@@ -67,6 +70,9 @@ class FakeCluster:
 
     Labels and annotations are told apart by their keys alone.
 
+    ``reads`` are the objects that were read live, with the loop time; ``removed`` the annotations
+    taken away by a removal, with the value they had.
+
     ``posts`` are the attempts at Events, ``events`` those there are. ``error`` fails each call,
     ``hold`` keeps calls waiting until it is set; ``late`` has edits return long after all could
     see what they did. ``overtake`` are annotations that others change just as the next edit
@@ -81,6 +87,8 @@ class FakeCluster:
         live: bool = True,
     ) -> None:
         self.sent: list[tuple[float, Mapping[str, str | None]]] = []
+        self.reads: list[tuple[float, str]] = []
+        self.removed: list[tuple[float, str, str]] = []
         self.asked = 0
         self.given_up = 0
         self.posts: list[tuple[float, NodeEvent, bool]] = []
@@ -91,6 +99,7 @@ class FakeCluster:
         self.late = False
         self.overtake: Mapping[str, str | None] | None = None
         self._wrote: dict[tuple[MetadataField, str], str | None] = {}
+        self._truth: dict[PodKey, Pod] = {}
         self._node: Latest[NodeObject] = Latest("fake node")
         self._pods: Latest[Pods] = Latest("fake pods")
         self._state: Latest[ApiState] = Latest("fake state")
@@ -141,7 +150,16 @@ class FakeCluster:
 
     def show_pods(self, *pods: Pod, live: bool = True) -> None:
         """Have these pods on the node, and no others."""
+        self._truth = {each.key: each for each in pods}
         self._put_pods(Pods(pods=pods, live=live))
+
+    def have_pod(self, pod: Pod) -> None:
+        """Have the API server hold that pod, of which the watch shows nothing yet."""
+        self._truth[pod.key] = pod
+
+    def lose_pod(self, key: PodKey) -> None:
+        """Have that pod gone, of which the watch shows nothing yet."""
+        self._truth.pop(key, None)
 
     # --- what a flow asks -------------------------------------------------------------------
 
@@ -161,7 +179,15 @@ class FakeCluster:
         return self._config.changes()
 
     async def apply(self, edit: Edit) -> None:
-        assert isinstance(edit, NodeEdit), "the plain dialect writes nothing else"
+        match edit:
+            case NodeEdit():
+                await self._apply_to_node(edit)
+            case NodeAnnotationRemoval():
+                await self._remove(edit)
+            case PodEdit():
+                await self._apply_to_pod(edit)
+
+    async def _apply_to_node(self, edit: NodeEdit) -> None:
         self.asked += 1
         if self.overtake is not None:
             changed, self.overtake = self.overtake, None
@@ -191,9 +217,62 @@ class FakeCluster:
         if self.late:
             await asyncio.sleep(1)
 
+    async def _apply_to_pod(self, edit: PodEdit) -> None:
+        await self._reach()
+        pod = self._truth.get(edit.pod)
+        if pod is None:
+            raise NotFoundError("patch", f"pods/{edit.pod}", "there is none")
+        if pod.uid != edit.uid:
+            raise ConflictError("patch", f"pods/{edit.pod}", "another one by now")
+        self.sent.append((asyncio.get_running_loop().time(), dict(edit.annotations)))
+        annotations = {**pod.annotations, **edit.annotations}
+        kept = {key: value for key, value in annotations.items() if value is not None}
+        version = ObjectVersion(str(int(pod.version) + 1))
+        self._truth[pod.key] = dataclasses.replace(pod, annotations=kept, version=version)
+        self._show_truth()
+
+    async def _remove(self, edit: NodeAnnotationRemoval) -> None:
+        await self._reach()
+        found = self.node.annotations.get(edit.key)
+        if found != edit.expected:
+            raise ConflictError("patch", "nodes/n1", f"annotation {edit.key} has another value")
+        self.removed.append((asyncio.get_running_loop().time(), edit.key, found))
+        self._edit({(MetadataField.ANNOTATIONS, edit.key): None})
+
+    async def _reach(self) -> None:
+        """Ask the API server, which may hold or fail the call."""
+        if self.hold is not None:
+            await self.hold.wait()
+        if self.error is not None:
+            raise self.error
+
+    async def read_node(self) -> NodeObject:
+        self._count_read("node")
+        await self._reach()
+        return self.node
+
+    async def read_pods(self) -> tuple[Pod, ...]:
+        self._count_read("pods")
+        await self._reach()
+        self._show_truth()
+        return self._pods.value.pods if self._pods.value else ()
+
     async def read_pod(self, key: PodKey) -> Pod | None:
-        pods = self._pods.value
-        return next((each for each in pods.pods if each.key == key), None) if pods else None
+        self._count_read(str(key))
+        await self._reach()
+        self._show_truth()
+        return self._truth.get(key)
+
+    def _count_read(self, what: str) -> None:
+        self.reads.append((asyncio.get_running_loop().time(), what))
+
+    def _show_truth(self) -> None:
+        """Let watchers see what was read, of the own node alone, if it is news."""
+        here = (each for each in self._truth.values() if each.node == self.node.name)
+        pods = tuple(sorted(here, key=lambda each: each.key))
+        shown = self._pods.value
+        if shown is None or shown.pods != pods:
+            self._put_pods(Pods(pods=pods, live=shown is None or shown.live))
 
     async def post_event(self, event: NodeEvent, *, known: bool) -> None:
         self.posts.append((asyncio.get_running_loop().time(), event, known))
