@@ -74,7 +74,7 @@ from ascend_agent.host.numa import SysfsNuma
 from ascend_agent.host.process_clock import ProcClock
 from ascend_agent.host.processes import ProcOwners, StatedOwners
 from ascend_agent.host.small_file import LocalFile
-from ascend_agent.host.state_file import IsolationFile
+from ascend_agent.host.state_file import ISOLATION, LocalStateFile
 from ascend_agent.host.stated_nics import STATED_CONFIG, StatedChange, StatedFile, StatedNics
 from ascend_agent.host.stated_ports import PortChange, StatedPorts, StillProcesses
 from ascend_agent.host.tool import Tool
@@ -351,7 +351,7 @@ class Agent:
                 name="keep-isolation",
                 backoff=_ENDLESS,
                 run=KeepIsolation(
-                    file=IsolationFile(directory=settings.state_dir),
+                    file=LocalStateFile(directory=settings.state_dir, name=ISOLATION),
                     bus=bus,
                     restored=bus.restored.claim("keep-isolation"),
                     clock=self._clock,

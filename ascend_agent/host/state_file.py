@@ -1,8 +1,8 @@
-"""The one file in which something of this agent outlives a restart: ``isolation.json``.
+"""Files in which something of this agent outlives a restart, such as ``isolation.json``.
 
-Decided here: how it is read and replaced, and where a damaged one goes. What it says, whether that
-is sound, and when it is written is decided by ``flows/keep_isolation``. Only root may look at it:
-who could write it could close every NPU of the node, or open a broken one.
+Decided here: how one is read and replaced, and where a damaged one goes. What it says, whether that
+is sound, and when it is written is decided by who keeps it. Only root may look at it: who could
+write ``isolation.json`` could close every NPU of the node, or open a broken one.
 """
 
 import os
@@ -19,22 +19,22 @@ from ascend_agent.runtime.threads import Threads
 
 T = TypeVar("T")
 
-_NAME: Final = "isolation.json"
+ISOLATION: Final = "isolation.json"
+SHARES: Final = "shares.json"
 _MODE: Final = 0o600
 _DIRECTORY_MODE: Final = 0o700
 _LARGEST: Final = 8 * 1024 * 1024
-_ASIDE: Final = re.compile(rf"{re.escape(_NAME)}\.damaged-([1-9][0-9]{{0,8}})")
 _KEPT_ASIDE: Final = 3
 
 
-class IsolationFile:
-    """Implements ``interfaces.StateFile`` for ``isolation.json`` in *directory*."""
+class LocalStateFile:
+    """Implements ``interfaces.StateFile`` for *name* in *directory*."""
 
     def __init__(
-        self, *, directory: Path, deadline_s: float = 5.0, largest: int = _LARGEST
+        self, *, directory: Path, name: str, deadline_s: float = 5.0, largest: int = _LARGEST
     ) -> None:
         self._directory = directory
-        self._path = directory / _NAME
+        self._path = directory / name
         self._deadline_s = deadline_s
         self._largest = largest
         # One thread: what is asked first happens first, and a write whose deadline passed while
@@ -108,12 +108,14 @@ class IsolationFile:
         replace_file(self._path, content, mode=_MODE)
 
     def _set_aside(self) -> Path:
+        name = self._path.name
+        earlier = re.compile(rf"{re.escape(name)}\.damaged-([1-9][0-9]{{0,8}})")
         numbered = {
             int(match[1]): path
             for path in self._directory.iterdir()
-            if (match := _ASIDE.fullmatch(path.name))
+            if (match := earlier.fullmatch(path.name))
         }
-        aside = self._path.with_name(f"{_NAME}.damaged-{max(numbered, default=0) + 1}")
+        aside = self._path.with_name(f"{name}.damaged-{max(numbered, default=0) + 1}")
         self._path.rename(aside)
         for number in sorted(numbered)[: max(len(numbered) + 1 - _KEPT_ASIDE, 0)]:
             if not numbered[number].is_dir() or numbered[number].is_symlink():
