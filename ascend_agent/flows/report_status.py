@@ -68,6 +68,7 @@ class StatusReport:
                 holders=[self._holders(npu.npu.phy) for npu in view.npus] if view else (),
                 rules=self._rules(),
                 fault_config=self._bus.fault_config.value,
+                hami=self._hami_lines(),
             )
         )
 
@@ -115,6 +116,7 @@ class StatusReport:
                 }
                 for task in self._bus.tasks.value or ()
             ],
+            "hami": self._hami(),
         }
 
     def _cards(self) -> JsonObject:
@@ -225,6 +227,25 @@ class StatusReport:
             else None,
             "pods": {"count": len(pods.pods), "live": pods.live} if pods else None,
         }
+
+    def _hami(self) -> JsonObject | None:
+        """Return how it stands with HAMi; None in other dialects, which load nothing of it."""
+        bus = self._bus
+        if bus.hami.value is None:
+            return None
+        from ascend_agent.flows.hami_json import describe_hami  # noqa: PLC0415 -- as said
+
+        return describe_hami(
+            bus.hami.value, bus.registered.value, bus.vnpus.value, bus.inventory.value
+        )
+
+    def _hami_lines(self) -> Sequence[str]:
+        state = self._bus.hami.value
+        if state is None:
+            return ()
+        from ascend_agent.flows.hami_json import hami_lines  # noqa: PLC0415 -- as above
+
+        return hami_lines(state, self._bus.registered.value)
 
     def _api_line(self) -> str:
         state = self._bus.api.value

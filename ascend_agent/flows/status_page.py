@@ -20,7 +20,7 @@ _PAGE = """<!doctype html>
 <style>body{{font-family:sans-serif}}td,th{{padding:.2em .8em;text-align:left}}
 dt{{margin-top:.8em}}dt.out{{color:#b00}}</style></head>
 <body><h1>ascend-agent {version}</h1><p><b>{ready}</b>: {why}</p><ul>{resources}</ul>
-<p>API server: {api}</p><p>Fault rules: {rules}</p>
+<p>API server: {api}</p><p>Fault rules: {rules}</p>{hami}
 <table><tr><th>NPU</th><th>chip</th><th>die</th><th>bus</th><th>health</th><th>level</th>
 <th>reasons</th><th>faults</th><th>network</th><th>held by</th></tr>{rows}</table>
 {advice}<p><a href="/status">status</a> <a href="/metrics">metrics</a> <a href="/readyz">readyz</a>
@@ -35,7 +35,8 @@ _SECONDS = 1000
 class PageFacts:
     """What the page tells, beyond the health of NPUs in plain texts, not yet escaped.
 
-    ``holders`` has who holds each NPU of ``view``, in its order.
+    ``holders`` has who holds each NPU of ``view``, in its order; ``hami`` is empty where HAMi does
+    not schedule.
     """
 
     version: str
@@ -47,6 +48,7 @@ class PageFacts:
     holders: Sequence[Sequence[Holder]]
     rules: FaultRules
     fault_config: FaultConfigState | None
+    hami: Sequence[str] = ()
 
 
 def page(facts: PageFacts) -> str:
@@ -60,6 +62,7 @@ def page(facts: PageFacts) -> str:
         resources="".join(f"<li>{escape(line)}</li>" for line in facts.resources),
         api=escape(facts.api),
         rules=escape(_rules_line(facts.rules, facts.fault_config)),
+        hami="".join(f"<p>{escape(line)}</p>" for line in facts.hami),
         rows="".join(_row(npu, held, facts.rules) for npu, held in npus),
         advice=_section(advise(view, facts.rules)) if view else "",
     )

@@ -20,7 +20,8 @@ from ascend_agent.model.npu import DriverPhase, DriverState, UnknownChip, Unread
 from ascend_agent.model.pods import Pods
 from ascend_agent.model.tasks import TaskState
 from tests.fakes.cluster import node_object
-from tests.fakes.npus import CHIP, address, inventory, view
+from tests.fakes.npus import CHIP, address, view
+from tests.flows.hami_told import REGISTRATION, STATE, SWEEP, with_hidden
 from tests.flows.health_samples import HBM, bad_node
 from tests.house.sources import ROOT
 
@@ -156,7 +157,7 @@ def full_bus() -> Bus:
     """Return a bus on which everything was said once, so that every key has a value."""
     bus = Bus([RESOURCE])
     cards = replace(
-        inventory(2),
+        with_hidden(),
         unread=(UnreadCard(address=address(8), reason="late"),),
         unknown=(UnknownChip(phy=PhyId(9), chip=CHIP),),
         unreadable=((CardId(7), "dcmi_get_device_num_in_card", -8005),),
@@ -171,6 +172,9 @@ def full_bus() -> Bus:
     bus.api.claim("t").put(ApiState(phase=ApiPhase.READY, since_ms=Millis(0)))
     bus.own_node.claim("t").put(node_object())
     bus.pods.claim("t").put(Pods(pods=(), live=True))
+    bus.hami.claim("t").put(STATE)
+    bus.registered.claim("t").put(REGISTRATION)
+    bus.vnpus.claim("t").put(SWEEP)
     bus.tasks.claim("t").put((TaskState(name="http", running=True, restarts=0),))
     return bus
 

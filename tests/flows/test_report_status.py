@@ -21,6 +21,7 @@ from ascend_agent.model.pods import Pods
 from ascend_agent.model.tasks import TaskState
 from tests.fakes.cluster import node_object, pod
 from tests.fakes.npus import inventory, node_view
+from tests.flows.hami_told import STATE
 
 RESOURCE = ResourceName("huawei.com/Ascend910")
 
@@ -201,6 +202,19 @@ def test_the_fault_rules_are_told_with_what_was_offered_in_vain() -> None:
         "version": 2,
         "refused": list(refused),
     }
+
+
+def test_hami_is_told_where_it_schedules_and_people_see_it_escaped() -> None:
+    bus = _serving_bus()
+    assert _report(bus).status()["hami"] is None
+    assert "HAMi" not in _report(bus).index()
+    bus.hami.claim("t").put(STATE)
+
+    status, page = json.loads(json.dumps(_report(bus).status())), _report(bus).index()
+
+    assert (status["hami"]["word"], status["hami"]["registration"]) == ("Ascend910B3", None)
+    assert "<p>HAMi: chip 910B3 as Ascend910B3" in page
+    assert "<p>HAMi: unknown key &lt;vDevice&gt;</p>" in page
 
 
 def test_metrics_are_passed_through() -> None:
