@@ -1,7 +1,8 @@
 """Driver → Inventory: on start, on a new worker, while cards are missing, slowly as a safety net.
 
 Nothing waits for all: cards that answered within 300 ms are published, the others join as they
-answer. What is offered of an inventory is decided by ``fold_health`` and the dialect.
+answer. What is offered of an inventory is decided by ``fold_health`` and the dialect. NPUs that
+the operator hides are left out of it (``hidden_npus``).
 """
 
 import asyncio
@@ -12,20 +13,24 @@ from dataclasses import dataclass
 
 from ascend_agent.bus import Bus
 from ascend_agent.errors import DriverError, DriverUnavailableError, LaggedError
+from ascend_agent.flows.hidden_npus import Hidden, hide
 from ascend_agent.flows.inventory import Identify, Place, Survey, plan_inventory
+from ascend_agent.flows.inventory_news import NOT_YET, log_inventory
 from ascend_agent.interfaces import InventoryReader
 from ascend_agent.model.fault import FaultNotice, Resync
+from ascend_agent.model.hami import HamiState
 from ascend_agent.model.health import HealthAnswer, HealthReading
 from ascend_agent.model.ids import PhyId
 from ascend_agent.model.npu import (
     DriverPhase,
     Enumeration,
     Inventory,
+    Npu,
     NpuAddress,
     NpuIdentity,
     UnreadCard,
 )
-from ascend_agent.runtime.latest import LatestWriter
+from ascend_agent.runtime.latest import Latest, LatestWriter
 from ascend_agent.runtime.wakeup import Wakeup
 
 log = logging.getLogger(__name__)
@@ -33,7 +38,6 @@ log = logging.getLogger(__name__)
 _GATHER_S = 0.3
 _MISSING_S = (2.0, 4.0, 8.0, 10.0)
 _SILENT_S = (10.0, 30.0, 60.0)
-_NOT_YET = "has not answered yet"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +54,11 @@ class RefreshPeriods:
 
 
 class RefreshDevices:
-    """Keeps the inventory true."""
+    """Keeps the inventory true.
+
+    *config* says which NPUs are hidden, and nothing is looked at before it does; None: all are
+    to be seen.
+    """
 
     def __init__(
         self,
@@ -61,6 +69,7 @@ class RefreshDevices:
         bus: Bus,
         inventory: LatestWriter[Inventory],
         periods: RefreshPeriods,
+        config: Latest[HamiState] | None = None,
     ) -> None:
         self._reader = reader
         self._identify = identify
@@ -70,6 +79,9 @@ class RefreshDevices:
         self._readings = bus.readings
         self._writer = inventory
         self._periods = periods
+        self._config = config
+        self._hidden = Hidden()
+        self._known: dict[PhyId, Npu] = {}
         self._inventory: Inventory | None = None
         self._trouble = ""
         self._incomplete_since: float | None = None
@@ -84,6 +96,8 @@ class RefreshDevices:
         notices = self._faults.subscribe(wakeup)
         readings = self._readings.subscribe(wakeup)
         self._driver.attach(wakeup)
+        if self._config is not None:
+            self._config.attach(wakeup)
         reinitialise = False
         try:
             while True:
@@ -92,8 +106,9 @@ class RefreshDevices:
                 until = asyncio.get_running_loop().time() + self._pause_s()
                 reinitialise = True
                 while await wakeup.wait(until):
-                    if self._lost_continuity(notices.drain):
-                        # A new worker has initialised the library already.
+                    if self._lost_continuity(notices.drain) or self._hides_others():
+                        # A new worker has initialised the library already, and whoever is hidden
+                        # or shown is where it was.
                         reinitialise = False
                         break
                     lost = self._hear(readings.drain)
@@ -106,12 +121,20 @@ class RefreshDevices:
             notices.close()
             readings.close()
             self._driver.detach(wakeup)
+            if self._config is not None:
+                self._config.detach(wakeup)
 
     async def _ready(self, wakeup: Wakeup) -> None:
-        while (state := self._driver.value) is None or state.phase is not DriverPhase.READY:
+        while not self._is_ready():
             await wakeup.wait()
 
+    def _is_ready(self) -> bool:
+        state = self._driver.value
+        configured = self._config is None or self._config.value is not None
+        return configured and state is not None and state.phase is DriverPhase.READY
+
     async def _look(self, *, reinitialise: bool) -> None:
+        self._hidden = self._wanted_hidden()
         try:
             enumeration = await self._reader.enumerate(reinitialise=reinitialise)
         except (DriverError, DriverUnavailableError) as error:
@@ -147,30 +170,30 @@ class RefreshDevices:
         reasons = {card.address: card.reason for card in unread}
         answers = [
             # One that was silent before is not news while it is asked once more.
-            UnreadCard(address=address, reason=reasons.get(address, _NOT_YET))
+            UnreadCard(address=address, reason=reasons.get(address, NOT_YET))
             if not task.done()
             else task.result()
             for task, address in asked.items()
         ]
-        known = {npu.phy: npu for npu in self._inventory.npus} if self._inventory else {}
-        planned = plan_inventory(
-            Survey(
-                enumeration=enumeration,
-                identities=tuple(a for a in answers if isinstance(a, NpuIdentity)),
-                unread=tuple(a for a in answers if isinstance(a, UnreadCard)),
-            ),
-            known=known,
-            identify=self._identify,
-            place=self._place,
+        survey = Survey(
+            enumeration=enumeration,
+            identities=tuple(a for a in answers if isinstance(a, NpuIdentity)),
+            unread=tuple(a for a in answers if isinstance(a, UnreadCard)),
         )
+        planned = plan_inventory(
+            survey, known=self._known, identify=self._identify, place=self._place
+        )
+        self._known = {npu.phy: npu for npu in planned.npus}
+        planned = hide(planned, survey, self._hidden)
+        self._lost -= self._known.keys() - {npu.phy for npu in planned.npus}
         generation = self._inventory.generation if self._inventory else 0
         if self._inventory != dataclasses.replace(planned, generation=generation):
             planned = dataclasses.replace(planned, generation=generation + 1)
-            self._log_changes(planned)
+            log_inventory(self._inventory, planned)
             self._inventory = planned
             self._writer.put(planned)
         self._note_incomplete(
-            incomplete=not planned.npus
+            incomplete=not (planned.npus or planned.hidden)
             or planned.lost_cards > 0
             or bool(planned.unreadable)
             or any(npu.address is None for npu in planned.npus)
@@ -202,8 +225,20 @@ class RefreshDevices:
 
     def _silent(self) -> bool:
         state = self._driver.value
-        parked = bool(state and state.parked_lanes)
-        return parked or bool(self._inventory and self._inventory.unread)
+        inventory = self._inventory
+        nobodys = {npu.address.lane for npu in inventory.hidden} if inventory else set()
+        parked = state is not None and bool({*state.parked_lanes} - nobodys)
+        return parked or bool(inventory and inventory.unread)
+
+    def _wanted_hidden(self) -> Hidden:
+        state = self._config.value if self._config else None
+        entry = state.config.entry if state else None
+        if entry is None:
+            return Hidden()
+        return Hidden(dies=entry.hidden_dies, cards=entry.hidden_cards)
+
+    def _hides_others(self) -> bool:
+        return self._wanted_hidden() != self._hidden
 
     def _fell_silent(self) -> bool:
         """Return whether a card hangs and none did when the pause was set."""
@@ -238,38 +273,3 @@ class RefreshDevices:
         elif self._trouble and not trouble:
             log.info("device list readable again")
         self._trouble = trouble
-
-    def _log_changes(self, new: Inventory) -> None:
-        old = self._inventory or Inventory(
-            generation=0, npus=(), unread=(), unknown=(), lost_cards=0
-        )
-        _log_npus(old, new)
-        _log_cards(old, new)
-        if not new.npus and (self._inventory is None or old.npus):
-            log.warning("no npu found", extra={"unknown": len(new.unknown)})
-
-
-def _log_npus(old: Inventory, new: Inventory) -> None:
-    before = {npu.phy: npu for npu in old.npus}
-    for npu in new.npus:
-        facts = {**npu.names, "chip": npu.identity.chip.chip_name}
-        last = before.get(npu.phy)
-        if last is None:
-            log.info("npu found", extra=facts)
-        elif npu.address is None and last.address is not None:
-            log.warning("npu no longer listed by the driver", extra=facts)
-        elif npu.address is not None and last.address is None:
-            log.info("npu listed again", extra=facts)
-
-
-def _log_cards(old: Inventory, new: Inventory) -> None:
-    for chip in set(new.unknown) - set(old.unknown):
-        log.warning("chip not recognised", extra={"npu": chip.phy, "chip": chip.chip.chip_name})
-    reasons = {card.reason for card in old.unread}
-    for card in new.unread:
-        if card.reason not in reasons and card.reason != _NOT_YET:
-            log.warning("card not readable", extra={"lane": card.address.lane, "why": card.reason})
-    for place, call, rc in set(new.unreadable) - set(old.unreadable):
-        log.warning("card not listed", extra={"lane": place, "call": call, "rc": rc})
-    if new.lost_cards > old.lost_cards:
-        log.warning("cards missing", extra={"missed": new.lost_cards})

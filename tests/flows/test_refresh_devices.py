@@ -13,6 +13,7 @@ from ascend_agent.bus import Bus
 from ascend_agent.errors import DriverError, NpuUnresponsiveError
 from ascend_agent.flows.refresh_devices import RefreshDevices, RefreshPeriods
 from ascend_agent.model.fault import Resync
+from ascend_agent.model.hami import HamiConfig, HamiNodeEntry, HamiState
 from ascend_agent.model.health import HealthAnswer, HealthReading, ReadingFailure
 from ascend_agent.model.ids import CardId, Millis, PhyId
 from ascend_agent.model.npu import (
@@ -23,7 +24,7 @@ from ascend_agent.model.npu import (
     NpuAddress,
     NpuIdentity,
 )
-from ascend_agent.runtime.latest import LatestWriter
+from ascend_agent.runtime.latest import Latest, LatestWriter
 from tests.fakes.npus import CHIP, enumeration, identity
 from tests.fakes.running import running, settle
 
@@ -60,7 +61,10 @@ class _Reader:
 
 
 def _flow(
-    bus: Bus, reader: _Reader, driver: LatestWriter[DriverState] | None = None
+    bus: Bus,
+    reader: _Reader,
+    driver: LatestWriter[DriverState] | None = None,
+    config: Latest[HamiState] | None = None,
 ) -> RefreshDevices:
     (driver or bus.driver.claim("test")).put(DriverState(phase=DriverPhase.READY))
     return RefreshDevices(
@@ -70,7 +74,13 @@ def _flow(
         bus=bus,
         inventory=bus.inventory.claim("refresh-devices"),
         periods=_PERIODS,
+        config=config,
     )
+
+
+def _hiding(*cards: int) -> HamiState:
+    entry = HamiNodeEntry(hidden_cards=frozenset(CardId(card) for card in cards))
+    return HamiState(config=HamiConfig(chips=(), entry=entry), chip=None)
 
 
 def _lost(phy: int) -> HealthReading:
@@ -358,3 +368,91 @@ async def test_a_look_that_finds_no_change_is_no_news() -> None:
 
         assert len(reader.asked) == 3
         assert bus.inventory.version == 1
+
+
+async def test_nothing_is_looked_at_before_it_is_known_who_is_hidden() -> None:
+    """CF-8: nor is who is hidden published even for a moment."""
+    bus = Bus([])
+    reader = _Reader([enumeration(0, 1)])
+    config = bus.hami.claim("test")
+
+    async with running(_flow(bus, reader, config=bus.hami).run):
+        assert reader.asked == []
+        config.put(_hiding(1))
+        found = await bus.inventory.first()
+
+        assert [npu.phy for npu in found.npus] == [0]
+        assert [npu.phy for npu in found.hidden] == [1]
+
+
+async def test_who_is_hidden_or_shown_later_goes_and_comes_at_once(
+    looptime: LoopTimeProxy,
+) -> None:
+    """HAMi C5: and the library is not initialised anew for that."""
+    bus = Bus([])
+    reader = _Reader([enumeration(0, 1)])
+    config = bus.hami.claim("test")
+
+    async with running(_flow(bus, reader, config=bus.hami).run):
+        config.put(_hiding())
+        await settle()
+        assert len(_value(bus).npus) == 2
+        config.put(_hiding(1))
+        await settle()
+        assert [npu.phy for npu in _value(bus).npus] == [0]
+        config.put(_hiding(1))
+        config.put(HamiState(config=HamiConfig(chips=()), chip=None))
+        await settle()
+
+        assert len(_value(bus).npus) == 2
+        assert [again for _, again in reader.asked] == [False, False, False]
+        assert looptime == 0
+
+
+async def test_hidden_cards_that_hang_or_are_lost_are_not_sought(
+    looptime: LoopTimeProxy,
+) -> None:
+    """CF-8: each look past a silent card costs a second worker, and disturbs all others."""
+    bus = Bus([])
+    reader = _Reader([enumeration(0, 1, lost=1)], silent={1})
+    driver = bus.driver.claim("driver")
+    config = bus.hami.claim("test")
+    config.put(_hiding(1, 2))
+
+    async with running(_flow(bus, reader, driver, config=bus.hami).run):
+        driver.put(DriverState(phase=DriverPhase.READY, parked_lanes=(1,)))
+        await asyncio.sleep(290)
+
+        assert len(reader.asked) == 1
+        assert (_value(bus).unread, _value(bus).lost_cards) == ((), 0)
+
+
+async def test_a_node_whose_npus_are_all_hidden_is_not_searched() -> None:
+    bus = Bus([])
+    reader = _Reader([enumeration(0)])
+    config = bus.hami.claim("test")
+    config.put(_hiding(0))
+
+    async with running(_flow(bus, reader, config=bus.hami).run):
+        await asyncio.sleep(290)
+
+        assert len(reader.asked) == 1
+        assert _value(bus).npus == ()
+
+
+async def test_an_npu_that_was_lost_and_is_hidden_then_is_not_sought() -> None:
+    bus = Bus([])
+    reader = _Reader([enumeration(0, 1)])
+    config = bus.hami.claim("test")
+    readings = bus.readings.claim("test")
+    config.put(_hiding())
+
+    async with running(_flow(bus, reader, config=bus.hami).run):
+        readings.publish(_lost(1))
+        await asyncio.sleep(3)
+        config.put(_hiding(1))
+        await settle()
+        looks = len(reader.asked)
+        await asyncio.sleep(290)
+
+        assert len(reader.asked) == looks
