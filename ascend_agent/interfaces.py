@@ -4,7 +4,7 @@ Small Protocols by use. Mechanisms implement the first half and are wired in ``a
 implements the second half as pure functions of its arguments.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from ascend_agent.model.allocation import (
@@ -35,6 +35,7 @@ from ascend_agent.model.fault_rules import FaultFiles
 from ascend_agent.model.hami import HamiFiles
 from ascend_agent.model.health import HealthAnswer, NpuView
 from ascend_agent.model.ids import (
+    DieId,
     Millis,
     NumaNode,
     PhyId,
@@ -176,6 +177,21 @@ class ShareSwitch(Protocol):
 
     async def disable_share(self, address: NpuAddress) -> None:
         """Switch sharing off; -8255 means that there is nothing to do."""
+
+
+class ShareRecord(Protocol):
+    """For which NPUs this agent has switched sharing on; it outlives a restart."""
+
+    async def read(self) -> frozenset[DieId]:
+        """Return their dies, none where the record is damaged.
+
+        Raises:
+            HostError: it can't be read now.
+
+        """
+
+    async def write(self, dies: Collection[DieId]) -> None:
+        """Have it name *dies* and no others; raises HostError, and then the old one stands."""
 
 
 class VnpuReader(Protocol):

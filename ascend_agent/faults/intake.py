@@ -67,7 +67,7 @@ class Intake:
             case DriverState():
                 self._follow_driver(item)
             case ShareStates():
-                self._note(replace(self.npus.facts, shares=item.enabled))
+                self._shares(item)
             case Allocations():
                 self._note(replace(self.npus.facts, allocations=item))
             case ResetPhases():
@@ -210,6 +210,13 @@ class Intake:
             npus.conditions[phy] = replace(it, contact=replace(it.contact, answered=False))
         npus.changed = True
         self._note(replace(npus.facts, driver_gone=False))
+
+    def _shares(self, states: ShareStates) -> None:
+        facts = self.npus.facts
+        rules = facts.rules
+        if states.required is not None:
+            rules = replace(rules, shares_required=states.required)
+        self._note(replace(facts, shares=states.enabled, rules=rules))
 
     def _hangs(self, hangs: Hangs) -> None:
         npus = self.npus

@@ -20,7 +20,6 @@ from ascend_agent.runtime.threads import Threads
 T = TypeVar("T")
 
 ISOLATION: Final = "isolation.json"
-SHARES: Final = "shares.json"
 _MODE: Final = 0o600
 _DIRECTORY_MODE: Final = 0o700
 _LARGEST: Final = 8 * 1024 * 1024

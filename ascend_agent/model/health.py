@@ -153,7 +153,9 @@ class NodeView:
 class ShareStates:
     """Which NPUs may be opened by several containers, as far as the driver confirmed it.
 
-    Absent: not asked yet. True: on, or not needed on this chip (-8255).
+    Absent: not asked yet. True: on, or not needed on this chip (-8255). ``required``: an NPU
+    without it is out of service; None: as the rules of the ledger have it.
     """
 
     enabled: Mapping[PhyId, bool]
+    required: bool | None = None

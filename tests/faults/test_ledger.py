@@ -311,6 +311,26 @@ def test_shares_do_not_matter_where_none_are_cut() -> None:
     assert shown(ledger).healthy
 
 
+def test_whether_shares_matter_may_change_while_the_agent_runs() -> None:
+    """HAMi's soft mode comes and goes with the configuration."""
+    ledger = fold(healthy(0), [ShareStates(enabled={}, required=True)])
+    assert shown(ledger).reasons == (NO_SHARE,)
+
+    ledger = fold(ledger, [ShareStates(enabled={PhyId(0): True}, required=True)])
+    assert shown(ledger).healthy
+
+    ledger = fold(ledger, [ShareStates(enabled={PhyId(0): False}, required=True)])
+    assert shown(ledger).reasons == (NO_SHARE,)
+
+    assert shown(fold(ledger, [ShareStates(enabled={}, required=False)])).healthy
+
+
+def test_the_rules_hold_where_the_states_do_not_say() -> None:
+    ledger = fold(healthy(0), [ShareStates(enabled={}, required=True)])
+
+    assert shown(fold(ledger, [ShareStates(enabled={})])).reasons == (NO_SHARE,)
+
+
 # --- what the view costs --------------------------------------------------------------------
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ascend_agent.errors import DamagedFileError, HostError
-from ascend_agent.host.state_file import ISOLATION, SHARES, LocalStateFile
+from ascend_agent.host.state_file import ISOLATION, LocalStateFile
 from tests.kubelet.fakes import unprivileged
 
 
@@ -171,7 +171,7 @@ async def test_a_disk_that_hangs_is_an_error_and_no_old_state_comes_after_a_newe
 
 async def test_files_of_other_names_are_kept_apart(tmp_path: Path) -> None:
     isolation = LocalStateFile(directory=tmp_path, name=ISOLATION)
-    shares = LocalStateFile(directory=tmp_path, name=SHARES)
+    shares = LocalStateFile(directory=tmp_path, name="shares.json")
     await isolation.write("isolation")
     await shares.write("shares")
 
