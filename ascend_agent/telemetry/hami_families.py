@@ -131,19 +131,19 @@ def _sweep_families(sweep: VnpuSweep | None) -> Iterator[Metric]:
     surplus = sweep.surplus if sweep else {}
     yield gauge(
         "hami_vnpus",
-        "vNPUs that an NPU has.",
+        "How many vNPUs an NPU has.",
         ("npu",),
         [((npu,), len(vnpus)) for npu, vnpus in sorted(found.items())],
     )
     yield gauge(
         "hami_vnpus_surplus",
-        "vNPUs of an NPU that no container owns.",
+        "How many vNPUs of an NPU no container owns.",
         ("npu",),
         [((npu,), len(vnpus)) for npu, vnpus in sorted(surplus.items())],
     )
     yield counter(
         "hami_vnpus_removed",
-        "vNPUs that were removed because no container owned them.",
+        "How many vNPUs were removed because no container owned them.",
         (),
         [((), sweep.removed)] if sweep else [],
     )

@@ -16,13 +16,13 @@ ALERTS = CHART / "files" / "alerts.yaml"
 DASHBOARD = CHART / "files" / "dashboard.json"
 METRICS = ROOT / "docs" / "metrics.md"
 BY_SCRAPER = {"instance", "node", "job", "le"}
-_METRIC = re.compile(r"\b(?:ascend_agent|process)_[a-z_]+")
+_METRIC = re.compile(r"\b(?:ascend_agent|hami|process)_[a-z_]+")
 
 
 def known_metrics() -> Mapping[str, set[str]]:
     """Return the labels of each series that docs/metrics.md names, by the series' name."""
     found: dict[str, set[str]] = {"process_resident_memory_bytes": set()}
-    row = re.compile(r"^\| `(ascend_agent_\w+)` \| (\w+) \| (.*?) \|", re.MULTILINE)
+    row = re.compile(r"^\| `((?:ascend_agent|hami)_\w+)` \| (\w+) \| (.*?) \|", re.MULTILINE)
     for name, kind, labels in row.findall(METRICS.read_text()):
         for suffix in ("_bucket", "_sum", "_count") if kind == "histogram" else ("",):
             found[name + suffix] = set(re.findall(r"`(\w+)`", labels))

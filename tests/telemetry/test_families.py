@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from prometheus_client.metrics_core import Metric
@@ -8,7 +9,7 @@ from ascend_agent.faults.catalog import BUILT_IN
 from ascend_agent.model.allocation import Allocations, Holder
 from ascend_agent.model.cluster import ApiCounts, ApiPhase, ApiState, ClusterSeen
 from ascend_agent.model.fault_rules import FaultConfigState
-from ascend_agent.model.ids import Millis, PhyId, ResourceName
+from ascend_agent.model.ids import DieId, Millis, PhyId, ResourceName
 from ascend_agent.model.kubelet import (
     InstancePhase,
     InstanceState,
@@ -16,6 +17,7 @@ from ascend_agent.model.kubelet import (
     ServingPhase,
     ServingState,
 )
+from ascend_agent.model.metered import ContainerDevice, HamiSeen, TurnUsage
 from ascend_agent.model.npu import DriverPhase, DriverState, NpuUsage
 from ascend_agent.model.pods import Pods
 from ascend_agent.model.seen import Seen
@@ -25,6 +27,7 @@ from ascend_agent.telemetry.families import page
 from ascend_agent.telemetry.measured import Counted, Measured, Sent, Served
 from tests.fakes.cluster import node_object
 from tests.fakes.npus import inventory
+from tests.flows.hami_told import REGISTRATION, STATE, SWEEP
 from tests.flows.health_samples import bad_node
 
 NAME = ResourceName("huawei.com/Ascend910")
@@ -67,7 +70,32 @@ FULL = Measured(
     ),
     api_counts=ApiCounts(),
 )
+HAMI = replace(
+    FULL,
+    counted=replace(FULL.counted, slices={"soft": 1}),
+    hami=HamiSeen(
+        state=STATE,
+        registration=REGISTRATION,
+        sweep=SWEEP,
+        devices=(
+            ContainerDevice(
+                namespace="ml",
+                pod="p",
+                container="main",
+                place=0,
+                npu=PhyId(0),
+                die=DieId("D0"),
+                granted_mib=1,
+                granted_core_percent=1,
+                used_bytes=1,
+                limit_bytes=1,
+            ),
+        ),
+        turns={PhyId(0): TurnUsage(managers=1, waiting=0, turn_since_us=1)},
+    ),
+)
 DOCUMENT = Path(__file__).parents[2] / "docs" / "metrics.md"
+METRIC_ROW = re.compile(r"\| `(ascend_agent|hami)_")
 
 
 def parsed(measured: Measured) -> list[Metric]:
@@ -113,10 +141,22 @@ def test_no_series_of_an_npu_but_the_info_has_more_than_small_labels() -> None:
                 assert len(sample.labels) <= 3, family.name
 
 
-def test_every_metric_is_documented_with_its_labels_and_nothing_else_is() -> None:
-    rows = [line for line in DOCUMENT.read_text().splitlines() if line.startswith("| `ascend_")]
+def hamis() -> list[Metric]:
+    """Return what is told beside all else where HAMi schedules."""
+    others = {family.name for family in parsed(FULL)}
+    return [family for family in parsed(HAMI) if family.name not in others]
 
-    assert rows == [row(family) for family in ours()]
+
+def test_every_metric_is_documented_with_its_labels_and_nothing_else_is() -> None:
+    rows = [line for line in DOCUMENT.read_text().splitlines() if METRIC_ROW.match(line)]
+
+    assert rows == [row(family) for family in (*ours(), *hamis())]
+
+
+def test_names_where_hami_schedules_are_hamis_or_begin_with_ours() -> None:
+    for family in hamis():
+        assert family.name.startswith(("ascend_agent_hami_", "hami_"))
+        assert re.fullmatch(r"[A-Z1].+\.", family.documentation), family.name
 
 
 def row(family: Metric) -> str:
