@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NewType
 
-from ascend_agent.model.ids import PhyId
+from ascend_agent.model.ids import PhyId, PodUid
+from ascend_agent.model.pods import PodKey
 
 VnpuId = NewType("VnpuId", int)
 """The driver's id of a vNPU on its chip, 100 to 1123; N of ``/dev/vdavinciN``."""
@@ -25,6 +26,26 @@ class Vnpu:
     container: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VnpuClaim:
+    """A vNPU of *template* that *pod* owns, or is about to.
+
+    ``stage`` is how far the pod has come; it is compared, never read.
+    """
+
+    pod: PodUid
+    template: str
+    stage: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VnpuClaims:
+    """Who owns vNPUs, by NPU; one entry a container. ``unclear``: pods that can't be understood."""
+
+    by_npu: Mapping[PhyId, tuple[VnpuClaim, ...]] = field(default_factory=dict)
+    unclear: tuple[PodKey, ...] = ()
+
+
 class SweepMode(StrEnum):
     """What becomes of vNPUs that nobody owns."""
 
@@ -37,7 +58,8 @@ class SweepMode(StrEnum):
 class VnpuSweep:
     """The last sweep: what each NPU has, what nobody owns, what was removed so far.
 
-    ``mode`` is what was done, which may be less than what is set: ``detail`` says why.
+    ``mode`` is what was done, which may be less than what is set: ``detail`` says why. ``surplus``
+    are those that nobody owned for as long as the grace lasts.
     """
 
     mode: SweepMode
