@@ -256,7 +256,7 @@ class Agent:
                         kubelet_socket=settings.kubelet_socket,
                     ),
                     directory=bus.directory.claim("watch-sockets"),
-                    own=[f"{word}.sock" for word in self._dialect.words],
+                    own=hami.own_sockets if hami else self._own_sockets,
                 ).run,
             ),
             *self._port_tasks(),
@@ -322,6 +322,7 @@ class Agent:
                         patient_s=_PATIENT_RESCAN_S,
                         eager_for_s=settings.device_reset_timeout_s,
                     ),
+                    config=bus.hami if settings.dialect is DialectName.HAMI else None,
                 ).run,
             ),
             TaskSpec(
@@ -459,6 +460,9 @@ class Agent:
             )
             tasks.append(TaskSpec(name=f"serve-resource {offer.word}", run=flow.run))
         return tasks
+
+    def _own_sockets(self) -> Sequence[str]:
+        return [f"{word}.sock" for word in self._dialect.words]
 
     def _hami_parts(self) -> "HamiParts":
         from ascend_agent.app_hami import HamiParts  # noqa: PLC0415 -- nothing of it in other dialects

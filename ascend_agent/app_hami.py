@@ -11,25 +11,37 @@ from functools import partial
 from ascend_agent.bus import Bus
 from ascend_agent.cluster.late import LateConnection
 from ascend_agent.cluster.off import ClusterOff
+from ascend_agent.dialects.hami.in_force import DEVICE, NODE
 from ascend_agent.driver.process import DriverWorker
 from ascend_agent.flows.allocate import Allocate, Edits
 from ascend_agent.flows.answer import Answer, SliceParts
 from ascend_agent.flows.decide import Decide
+from ascend_agent.flows.follow_hami_config import FollowHamiConfig
 from ascend_agent.flows.hami_offers import HamiOffers
 from ascend_agent.flows.meter_hami import MeterHami
 from ascend_agent.flows.offers import SpecOf
+from ascend_agent.flows.repair_lock import RepairLock
+from ascend_agent.flows.serve_chosen import ServeChosen
+from ascend_agent.flows.serve_resource import ServeResource
+from ascend_agent.flows.settle_allocations import SettleAllocations
 from ascend_agent.host.container_dirs import LocalContainerDirectories
+from ascend_agent.host.hami_files import HamiDirectories
 from ascend_agent.host.shm import SoftFiles
 from ascend_agent.interfaces import HostFiles, Injection, SchedulerDialect
-from ascend_agent.model.hami import HamiChip
+from ascend_agent.kubelet.endpoint import KubeletEndpoint
+from ascend_agent.model.hami import SLOT, HamiChip
 from ascend_agent.model.ids import NodeName
 from ascend_agent.model.kubelet import AllocateServed, ListSent
 from ascend_agent.model.metered import HamiSeen
+from ascend_agent.runtime.backoff import Backoff
 from ascend_agent.runtime.clock import Clock
 from ascend_agent.runtime.supervisor import TaskSpec
 from ascend_agent.runtime.topic import Publisher
 from ascend_agent.settings import Settings
 from ascend_agent.slicing import load_mode, plan
+
+_ENDLESS = Backoff(delays_s=(0.05, 0.2, 1.0, 5.0, 10.0, 30.0), endless=True)
+"""For tasks without which NPUs are offered all the same: they are tried for ever."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +75,10 @@ class HamiParts:
         state = self.bus.hami.value
         return () if state is None or state.chip is None else (self.offers(state.chip),)
 
+    def own_sockets(self) -> Sequence[str] | None:
+        """Return the name of our socket; None: it is not known which that is."""
+        return [f"{offers.word}.sock" for offers in self.current_offers()] or None
+
 
 def tasks(parts: HamiParts) -> list[TaskSpec]:
     """Return every task of the dialect but the one that serves the kubelet."""
@@ -83,8 +99,25 @@ def serving_tasks(
     injection: Injection,
 ) -> list[TaskSpec]:
     """Return what serves the kubelet."""
+    settings, bus = parts.settings, parts.bus
     allocator = _allocator_of(parts, served=served, injection=injection)
-    return []
+    state = bus.serving[SLOT].claim("serve-chosen")
+
+    def serve(chip: HamiChip) -> ServeResource:
+        offers = parts.offers(chip)
+        endpoint = KubeletEndpoint(
+            plugin_dir=settings.device_plugin_dir,
+            file_name=f"{chip.word}.sock",
+            kubelet_socket=settings.kubelet_socket,
+            resource=chip.resource,
+            allocator=allocator(offers),
+            sent=sent,
+        )
+        return ServeResource(offers=offers, endpoint=endpoint, bus=bus, state=state)
+
+    return [
+        TaskSpec(name="serve-chosen", run=ServeChosen(make=serve, bus=bus, state=state).run),
+    ]
 
 
 def meter_of(settings: Settings, bus: Bus) -> Callable[[], HamiSeen]:
@@ -126,9 +159,24 @@ def _allocator_of(
     return allocator
 
 
-def _config_tasks(parts: HamiParts) -> list[TaskSpec]:  # noqa: ARG001
+def _config_tasks(parts: HamiParts) -> list[TaskSpec]:
     """Return what reads HAMi's files and says what holds on this node."""
-    return []
+    settings, bus = parts.settings, parts.bus
+    paths = {DEVICE: settings.device_config, NODE: settings.node_config}
+    given = {DEVICE: "device_config", NODE: "node_config"}
+    flow = FollowHamiConfig(
+        files=HamiDirectories(
+            paths=paths,
+            # Without them the built-in chips hold, but a file that was named should be there.
+            expected=[role for role, name in given.items() if name in settings.model_fields_set],
+        ),
+        names={role: str(path) for role, path in paths.items()},
+        node=NodeName(settings.node_name or ""),
+        rules=settings.hami_rules,
+        bus=bus,
+        hami=bus.hami.claim("follow-hami-config"),
+    )
+    return [TaskSpec(name="follow-hami-config", run=flow.run)]
 
 
 def _soft_tasks(parts: HamiParts) -> list[TaskSpec]:  # noqa: ARG001
@@ -141,9 +189,21 @@ def _registration_tasks(parts: HamiParts) -> list[TaskSpec]:  # noqa: ARG001
     return []
 
 
-def _settle_tasks(parts: HamiParts) -> list[TaskSpec]:  # noqa: ARG001
+def _settle_tasks(parts: HamiParts) -> list[TaskSpec]:
     """Return what edits after an Allocate, and gives stale locks back."""
-    return []
+    bus = parts.bus
+    settle = SettleAllocations(editor=parts.cluster, settlements=bus.settlements)
+    repair = RepairLock(
+        reader=parts.cluster,
+        editor=parts.cluster,
+        bus=bus,
+        locks=bus.locks.claim("repair-lock"),
+        clock=parts.clock,
+    )
+    return [
+        TaskSpec(name="settle-allocations", backoff=_ENDLESS, run=settle.run),
+        TaskSpec(name="repair-lock", backoff=_ENDLESS, run=repair.run),
+    ]
 
 
 def _sweep_tasks(parts: HamiParts) -> list[TaskSpec]:  # noqa: ARG001

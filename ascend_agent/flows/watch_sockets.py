@@ -5,7 +5,7 @@ So does another Ascend device plugin, which would hand out the same NPUs a secon
 
 import logging
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from ascend_agent.interfaces import DirectoryWatcher
 from ascend_agent.model.kubelet import PluginDirectory
@@ -19,18 +19,22 @@ _ASCEND = re.compile(r"(Ascend|npu|davinci-mini).*\.sock")
 
 
 class WatchSockets:
-    """Publishes each look at the device-plugin directory; *own* are the names of our sockets."""
+    """Publishes each look at the device-plugin directory.
+
+    *own* returns the names of our sockets, None while they are not known: nobody can be told from
+    ourselves then.
+    """
 
     def __init__(
         self,
         *,
         watcher: DirectoryWatcher,
         directory: LatestWriter[PluginDirectory],
-        own: Collection[str],
+        own: Callable[[], Collection[str] | None],
     ) -> None:
         self._watcher = watcher
         self._directory = directory
-        self._own = frozenset(own)
+        self._own = own
         self._trouble = ""
         self._others: list[str] = []
 
@@ -46,7 +50,8 @@ class WatchSockets:
             self._look_for_others(look)
 
     def _look_for_others(self, look: PluginDirectory) -> None:
-        others = find_others(look.sockets, own=self._own)
+        own = self._own()
+        others = [] if own is None else find_others(look.sockets, own=own)
         if others and others != self._others:
             log.warning("another ascend plugin on this node", extra={"sockets": others})
         elif self._others and not others:

@@ -21,7 +21,9 @@ class _Watcher:
 
 def _flow(bus: Bus, *looks: PluginDirectory) -> WatchSockets:
     directory = bus.directory.claim("watch-sockets")
-    return WatchSockets(watcher=_Watcher(*looks), directory=directory, own=["Ascend910.sock"])
+    return WatchSockets(
+        watcher=_Watcher(*looks), directory=directory, own=lambda: ["Ascend910.sock"]
+    )
 
 
 def _with(*names: str) -> PluginDirectory:
@@ -62,6 +64,22 @@ async def test_another_ascend_plugin_is_named_once_and_its_end_is_told(
         ("another ascend plugin on this node", ["Ascend910B3.sock", "npu-core.sock"]),
         ("no other ascend plugin on this node any more", None),
     ]
+
+
+async def test_while_our_own_name_is_not_known_nobody_is_another(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Under HAMi it is configured: a socket left by our predecessor may be our own."""
+    bus = Bus([])
+    flow = WatchSockets(
+        watcher=_Watcher(_with("Ascend910B3.sock")),
+        directory=bus.directory.claim("watch-sockets"),
+        own=lambda: None,
+    )
+
+    await flow.run()
+
+    assert caplog.messages == []
 
 
 async def test_what_is_wrong_with_the_directory_is_told_when_it_begins_changes_and_ends(
