@@ -10,7 +10,7 @@ from ascend_agent.model.allocation import Allocations, Settlement
 from ascend_agent.model.cluster import ApiState, ForeignEdit, NodeObject
 from ascend_agent.model.fault import FaultNotice
 from ascend_agent.model.fault_rules import FaultConfigState
-from ascend_agent.model.hami import HamiRegistration, HamiState, SoftHost
+from ascend_agent.model.hami import HamiRegistration, HamiState, LockRepairs, SoftHost
 from ascend_agent.model.health import HealthReading, NodeView, ShareStates
 from ascend_agent.model.ids import PhyId, ResourceName
 from ascend_agent.model.isolation import (
@@ -93,7 +93,7 @@ class Bus:
     """allocate → feed-metrics, follow-allocations, post-events, prepare-soft"""
     hami: Latest[HamiState]
     """follow-hami-config → serve-chosen, allocate, refresh-devices, prepare-soft, enable-shares,
-    register-node, settle-allocations, sweep-vnpus, tidy-soft, follow-allocations, post-events,
+    register-node, repair-lock, sweep-vnpus, tidy-soft, follow-allocations, post-events,
     feed-metrics, probes, sim"""
     soft: Latest[SoftHost]
     """prepare-soft → follow-hami-config, tidy-soft"""
@@ -101,13 +101,15 @@ class Bus:
     """register-node → feed-metrics, probes, sim"""
     settlements: Topic[Settlement]
     """allocate → settle-allocations"""
+    locks: Latest[LockRepairs]
+    """repair-lock → feed-metrics"""
     vnpus: Latest[VnpuSweep]
     """sweep-vnpus → post-events, feed-metrics, probes, sim"""
     own_node: Latest[NodeObject]
-    """follow-cluster → update-annotations, register-node, allocate, settle-allocations,
+    """follow-cluster → update-annotations, register-node, allocate, repair-lock,
     post-events, feed-metrics, probes"""
     pods: Latest[Pods]
-    """follow-cluster → allocate, follow-allocations, settle-allocations, sweep-vnpus, tidy-soft,
+    """follow-cluster → allocate, follow-allocations, repair-lock, sweep-vnpus, tidy-soft,
     feed-metrics, probes"""
     api: Latest[ApiState]
     """follow-cluster → feed-metrics, probes"""
@@ -151,6 +153,7 @@ class Bus:
         self.soft = Latest("soft")
         self.registered = Latest("registered")
         self.settlements = Topic("settlements")
+        self.locks = Latest("locks")
         self.vnpus = Latest("vnpus")
         self.own_node = Latest("own_node")
         self.pods = Latest("pods")

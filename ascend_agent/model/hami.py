@@ -206,3 +206,10 @@ class HamiRegistration:
     detail: str = ""
     npus: int = 0
     told_at_ms: Millis | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockRepairs:
+    """How many node locks were given back because nobody needed them, since the agent started."""
+
+    released: int
