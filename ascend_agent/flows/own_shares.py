@@ -1,0 +1,112 @@
+"""Device-share flags that this agent has switched on, and how they are taken back (HAMi E13).
+
+Only those, and only of NPUs that nobody uses: a container would lose its NPU to the next one that
+opens it. When that is due is decided in ``flows/enable_shares``.
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+from ascend_agent.errors import DriverError, DriverUnavailableError, HostError
+from ascend_agent.interfaces import ShareRecord, ShareSwitch, UsageReader
+from ascend_agent.model.allocation import Allocations
+from ascend_agent.model.ids import DieId
+from ascend_agent.model.npu import Npu, NpuAddress
+
+log = logging.getLogger(__name__)
+
+
+class OwnShares:
+    """Keeps the record of our flags, and takes them back."""
+
+    def __init__(self, *, switch: ShareSwitch, processes: UsageReader, record: ShareRecord) -> None:
+        self.switch = switch
+        self._processes = processes
+        self._record = record
+        self._dies: frozenset[DieId] = frozenset()
+        self._recorded: frozenset[DieId] | None = None  # None: the record was not read yet
+        self._turn = asyncio.Lock()
+        self._trouble = ""
+        self._tried = False
+        self._refused: dict[DieId, str] = {}
+
+    def begin(self) -> None:
+        """Let a record that failed be tried again; between two of these it is not."""
+        self._tried = False
+
+    async def note(self, npu: Npu) -> None:
+        """Note that sharing is about to be switched on for *npu*.
+
+        Before it is: a crash in between must not leave a flag that nobody takes back. A record
+        that can't be kept does not keep NPUs from being shared.
+        """
+        if npu.identity.die is not None:
+            self._dies |= {npu.identity.die}
+            await self._keep()
+
+    async def release(self, npus: Sequence[Npu], allocations: Allocations | None) -> bool:
+        """Take our flags back where nobody uses the NPU; return whether none of *npus* has one."""
+        await self._keep()
+        left = False
+        for npu in npus:
+            die = npu.identity.die
+            if die is None or die not in self._dies or npu.address is None:
+                continue
+            if await self._taken_back(npu, npu.address, allocations):
+                self._dies -= {die}
+            else:
+                left = True
+        await self._keep()
+        return not left
+
+    async def _taken_back(
+        self, npu: Npu, address: NpuAddress, allocations: Allocations | None
+    ) -> bool:
+        """Switch sharing off unless somebody uses *npu*; return whether it is off."""
+        if allocations is None or not allocations.known or allocations.holders.get(npu.phy):
+            return False
+        try:
+            if await self._processes.read_processes(address):
+                return False
+            await self.switch.disable_share(address)
+        except DriverUnavailableError:
+            return False  # said where the worker is kept
+        except DriverError as error:
+            self._complain(npu, str(error))
+            return False
+        self._complain(npu, "")
+        log.info("device share switched off", extra=npu.names)
+        return True
+
+    async def _keep(self) -> None:
+        """Have the record say what we know, once it has told what earlier agents knew."""
+        async with self._turn:
+            if self._recorded == self._dies or self._tried:
+                return
+            try:
+                if self._recorded is None:
+                    self._recorded = await self._record.read()
+                    self._dies |= self._recorded
+                if self._recorded != self._dies:
+                    dies = self._dies
+                    await self._record.write(dies)
+                    self._recorded = dies
+            except HostError as error:
+                self._tried = True
+                if str(error) != self._trouble:
+                    log.warning("share record not kept", extra={"why": str(error)})
+                self._trouble = str(error)
+                return
+            if self._trouble:
+                log.info("share record kept again")
+            self._trouble = ""
+
+    def _complain(self, npu: Npu, why: str) -> None:
+        """Log what keeps a flag from being taken back when it starts or changes."""
+        die = npu.identity.die
+        if die is None or self._refused.get(die, "") == why:
+            return
+        self._refused[die] = why
+        if why:
+            log.warning("device share not switched off", extra={**npu.names, "why": why})

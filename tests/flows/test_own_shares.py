@@ -1,0 +1,157 @@
+"""What this agent switched on it takes back, once nobody uses the NPU, and nothing else."""
+
+import asyncio
+
+import pytest
+
+from ascend_agent.errors import DriverError, DriverUnavailableError
+from ascend_agent.flows.own_shares import OwnShares
+from ascend_agent.model.allocation import Allocations, Holder
+from ascend_agent.model.ids import PhyId
+from ascend_agent.model.npu import Npu
+from tests.fakes.npus import inventory, npu, without_address
+from tests.fakes.shares import FakeShareRecord, FakeShares
+
+NPUS = inventory(3).npus
+NOBODY = Allocations(known=True, holders={})
+POD = Holder(namespace="default", pod="p", container="c")
+USED = Allocations(known=True, holders={PhyId(1): (POD,)})
+
+
+class Scene:
+    """A driver and a record; ``restart`` is another agent on the same node."""
+
+    def __init__(self) -> None:
+        self.driver = FakeShares()
+        self.record = FakeShareRecord()
+        self.own = self.restart()
+
+    def restart(self) -> OwnShares:
+        return OwnShares(switch=self.driver, processes=self.driver, record=self.record)
+
+    async def switch_on(self, *npus: Npu) -> None:
+        for each in npus:
+            await self.own.note(each)
+            self.driver.on.add(each.phy)
+
+
+def dies(*phys: int) -> set[object]:
+    return {npu(phy).identity.die for phy in phys}
+
+
+async def test_a_flag_is_noted_before_it_is_set() -> None:
+    """A crash in between must not leave one that nobody takes back."""
+    scene = Scene()
+    await scene.own.note(NPUS[1])
+
+    assert scene.record.dies == dies(1)
+
+
+async def test_what_earlier_agents_noted_stays_noted() -> None:
+    scene = Scene()
+    await scene.own.note(NPUS[0])
+    await scene.restart().note(NPUS[1])
+
+    assert scene.record.dies == dies(0, 1)
+
+
+async def test_nothing_is_written_twice() -> None:
+    scene = Scene()
+    await asyncio.gather(*(scene.own.note(NPUS[0]) for _ in range(5)))
+
+    assert scene.record.asked == 2  # read once, written once
+
+
+async def test_only_our_own_flags_are_taken_back() -> None:
+    """HAMi E13: others may have set a flag before us, for reasons of theirs."""
+    scene = Scene()
+    scene.driver.on |= {0, 2}
+    await scene.switch_on(NPUS[1])
+
+    assert await scene.restart().release(NPUS, NOBODY)
+
+    assert scene.driver.on == {0, 2}
+    assert scene.record.dies == frozenset()
+
+
+@pytest.mark.parametrize(
+    "account", [None, Allocations(known=False, holders={}), USED], ids=["none", "unknown", "used"]
+)
+async def test_a_flag_stays_while_somebody_may_use_the_npu(account: Allocations | None) -> None:
+    scene = Scene()
+    await scene.switch_on(NPUS[1])
+
+    assert not await scene.own.release(NPUS, account)
+    assert scene.driver.on == {1}
+    assert scene.record.dies == dies(1)
+
+    assert await scene.own.release(NPUS, NOBODY)
+    assert scene.driver.on == set()
+
+
+async def test_a_process_of_nobody_uses_it_as_well() -> None:
+    scene = Scene()
+    await scene.switch_on(*NPUS)
+    scene.driver.busy.add(1)
+
+    assert not await scene.own.release(NPUS, NOBODY)
+
+    assert scene.driver.on == {1}
+
+
+async def test_an_npu_that_refuses_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    scene = Scene()
+    await scene.switch_on(*NPUS)
+    scene.driver.refuses[0] = DriverError("share_disable", -8020)
+
+    assert not await scene.own.release(NPUS, NOBODY)
+    assert not await scene.own.release(NPUS, NOBODY)
+    assert scene.driver.on == {0}
+    assert caplog.messages == ["device share not switched off"]
+    assert vars(caplog.records[0])["npu"] == 0
+
+    scene.driver.refuses.clear()
+    assert await scene.own.release(NPUS, NOBODY)
+
+
+async def test_a_worker_that_is_away_is_waited_for(caplog: pytest.LogCaptureFixture) -> None:
+    scene = Scene()
+    await scene.switch_on(NPUS[0])
+    scene.driver.mute[0] = DriverUnavailableError("worker ended")
+
+    assert not await scene.own.release(NPUS, NOBODY)
+
+    assert scene.record.dies == dies(0)
+    assert not caplog.records
+
+
+async def test_an_npu_that_is_not_there_keeps_its_note_and_nobody_waiting() -> None:
+    scene = Scene()
+    await scene.switch_on(NPUS[0])
+
+    assert await scene.own.release((without_address(NPUS[0]),), NOBODY)
+
+    assert scene.record.dies == dies(0)
+
+
+async def test_a_record_that_fails_is_said_once_and_tried_when_it_is_time(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """NPUs are shared all the same, and a disk that hangs is not asked once an NPU."""
+    caplog.set_level("INFO")
+    scene = Scene()
+    scene.record.trouble = "read-only file system"
+    for each in NPUS:
+        await scene.own.note(each)
+    assert scene.record.asked == 1
+
+    scene.own.begin()
+    await scene.own.note(NPUS[0])
+    assert scene.record.asked == 2
+    assert caplog.messages == ["share record not kept"]
+
+    scene.record.trouble = ""
+    scene.own.begin()
+    await scene.own.note(NPUS[0])
+    assert scene.record.dies == dies(0, 1, 2)
+    assert caplog.messages == ["share record not kept", "share record kept again"]
