@@ -47,7 +47,7 @@ class Bus:
     sim"""
     inventory: Latest[Inventory]
     """refresh-devices → subscribe-faults, read-health, read-usage, enable-shares, fold-health,
-    watch-links, detect-hangs, watch-switches, write-cdi-spec, feed-metrics, probes"""
+    watch-links, detect-hangs, watch-switches, write-cdi-spec, feed-metrics, meter-hami, probes"""
     readings: Topic[HealthReading]
     """read-health → fold-health, refresh-devices, enable-shares, watch-links"""
     shares: Latest[ShareStates]
@@ -94,23 +94,23 @@ class Bus:
     hami: Latest[HamiState]
     """follow-hami-config → serve-chosen, allocate, refresh-devices, prepare-soft, enable-shares,
     register-node, repair-lock, sweep-vnpus, tidy-soft, follow-allocations, post-events,
-    feed-metrics, probes, sim"""
+    meter-hami, probes, sim"""
     soft: Latest[SoftHost]
     """prepare-soft → follow-hami-config, tidy-soft"""
     registered: Latest[HamiRegistration]
-    """register-node → feed-metrics, probes, sim"""
+    """register-node → meter-hami, probes, sim"""
     settlements: Topic[Settlement]
     """allocate → settle-allocations"""
     locks: Latest[LockRepairs]
-    """repair-lock → feed-metrics"""
+    """repair-lock → meter-hami"""
     vnpus: Latest[VnpuSweep]
-    """sweep-vnpus → post-events, feed-metrics, probes, sim"""
+    """sweep-vnpus → post-events, meter-hami, probes, sim"""
     own_node: Latest[NodeObject]
     """follow-cluster → update-annotations, register-node, allocate, repair-lock,
     post-events, feed-metrics, probes"""
     pods: Latest[Pods]
     """follow-cluster → allocate, follow-allocations, repair-lock, sweep-vnpus, tidy-soft,
-    feed-metrics, probes"""
+    feed-metrics, meter-hami, probes"""
     api: Latest[ApiState]
     """follow-cluster → feed-metrics, probes"""
     foreign: Topic[ForeignEdit]

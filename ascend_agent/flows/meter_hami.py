@@ -34,6 +34,7 @@ class MeterHami:
             state=state,
             registration=bus.registered.value,
             sweep=bus.vnpus.value,
+            locks=bus.locks.value,
             devices=devices,
             turns=readings.turns,
             unread=readings.unread,

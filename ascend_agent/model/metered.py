@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from ascend_agent.model.hami import HamiRegistration, HamiState
+from ascend_agent.model.hami import HamiRegistration, HamiState, LockRepairs
 from ascend_agent.model.ids import DieId, PhyId
 from ascend_agent.model.vnpu import VnpuSweep
 
@@ -83,6 +83,7 @@ class HamiSeen:
     state: HamiState | None = None
     registration: HamiRegistration | None = None
     sweep: VnpuSweep | None = None
+    locks: LockRepairs | None = None
     devices: tuple[ContainerDevice, ...] = ()
     turns: Mapping[PhyId, TurnUsage] = field(default_factory=dict)
     unread: Mapping[Unread, int] = field(default_factory=dict)

@@ -38,6 +38,12 @@ def hami_families(seen: Seen, hami: HamiSeen, counted: Counted) -> Iterator[Metr
         ("slice",),
         sorted(((kind,), count) for kind, count in counted.slices.items()),
     )
+    yield counter(
+        "hami_locks_released",
+        "Node locks that were given back because their pod needed them no more.",
+        (),
+        [((), hami.locks.released)] if hami.locks else [],
+    )
     for why, count in hami.unread.items():
         skipped[why.value] += count
     yield gauge(

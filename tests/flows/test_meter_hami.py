@@ -9,6 +9,7 @@ from ascend_agent.model.hami import (
     HamiConfig,
     HamiRegistration,
     HamiState,
+    LockRepairs,
     RegistrationPhase,
 )
 from ascend_agent.model.ids import PhyId, ResourceName
@@ -103,7 +104,12 @@ def test_what_other_flows_say_is_passed_on() -> None:
     bus.hami.claim("test").put(state)
     bus.registered.claim("test").put(registration)
     bus.vnpus.claim("test").put(sweep)
+    bus.locks.claim("test").put(LockRepairs(released=3))
 
     assert meter(bus, Files(), host_sum=True).seen() == HamiSeen(
-        state=state, registration=registration, sweep=sweep, host_sum=True
+        state=state,
+        registration=registration,
+        sweep=sweep,
+        locks=LockRepairs(released=3),
+        host_sum=True,
     )

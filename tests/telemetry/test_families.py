@@ -9,6 +9,7 @@ from ascend_agent.faults.catalog import BUILT_IN
 from ascend_agent.model.allocation import Allocations, Holder
 from ascend_agent.model.cluster import ApiCounts, ApiPhase, ApiState, ClusterSeen
 from ascend_agent.model.fault_rules import FaultConfigState
+from ascend_agent.model.hami import LockRepairs
 from ascend_agent.model.ids import DieId, Millis, PhyId, ResourceName
 from ascend_agent.model.kubelet import (
     InstancePhase,
@@ -77,6 +78,7 @@ HAMI = replace(
         state=STATE,
         registration=REGISTRATION,
         sweep=SWEEP,
+        locks=LockRepairs(released=1),
         devices=(
             ContainerDevice(
                 namespace="ml",

@@ -7,6 +7,7 @@ from ascend_agent.model.hami import (
     HamiConfig,
     HamiRegistration,
     HamiState,
+    LockRepairs,
     RegistrationPhase,
 )
 from ascend_agent.model.ids import DieId, Millis, PhyId, ResourceName
@@ -168,6 +169,10 @@ def test_containers_are_counted_by_their_slice() -> None:
         'hami_allocates_total{slice="soft"}': 2,
         'hami_allocates_total{slice="template"}': 1,
     }
+
+
+def test_locks_that_were_given_back_are_counted() -> None:
+    assert told(HamiSeen(locks=LockRepairs(released=2)))["hami_locks_released_total"] == 2
 
 
 def test_files_that_tell_nothing_are_counted_by_reason() -> None:
