@@ -12,10 +12,10 @@ from ascend_agent.bus import Bus
 from ascend_agent.model.ids import PhyId
 from ascend_agent.runtime.wakeup import Wakeup
 from ascend_agent.settings import Expectation
+from ascend_agent.sim.device_names import NpusOf
 from ascend_agent.sim.differences import Sight, differences
 from ascend_agent.sim.entries import Entry
 from ascend_agent.sim.kubelet import EmbeddedKubelet
-from ascend_agent.sim.kubelet_news import npus_of
 
 PATIENCE_S = 0.5
 """How much later than its time an expectation may come true, in real time."""
@@ -32,7 +32,7 @@ class Examiner:
         *,
         bus: Bus,
         kubelet: EmbeddedKubelet,
-        shares: int,
+        npus_of: NpusOf,
         expectations: Sequence[Expectation],
         started: float,
         tell: Callable[[Entry], None],
@@ -40,7 +40,7 @@ class Examiner:
     ) -> None:
         self._bus = bus
         self._kubelet = kubelet
-        self._shares = shares
+        self._npus_of = npus_of
         self._started = started
         self._tell = tell
         self._failures: list[str] = []
@@ -96,10 +96,10 @@ class Examiner:
         health: dict[PhyId, bool] = {}
         for resource in self._kubelet.resources:
             for device, state in self._kubelet.devices(resource).items():
-                for phy in npus_of([device], resource=resource, shares=self._shares):
+                for phy in self._npus_of([device], resource):
                     health[phy] = health.get(phy, True) and state.healthy
         pods = {
-            pod.name: len(npus_of(devices, resource=pod.resource, shares=self._shares))
+            pod.name: len(self._npus_of(devices, pod.resource))
             for pod, devices in self._kubelet.pods.items()
         }
         return Sight(view=view, kubelet=health, pods=pods)

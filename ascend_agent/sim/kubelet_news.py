@@ -1,15 +1,10 @@
 """What the embedded kubelet saw → what to tell about it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import assert_never
 
-from ascend_agent.model.ids import (
-    PhyId,
-    PluginDeviceId,
-    ResourceName,
-    parse_device_name,
-    parse_device_word,
-)
+from ascend_agent.model.ids import PhyId
+from ascend_agent.sim.device_names import NpusOf
 from ascend_agent.sim.entries import Entry, Fact
 from ascend_agent.sim.kubelet import (
     Allocated,
@@ -23,33 +18,24 @@ from ascend_agent.sim.kubelet import (
 )
 
 
-def kubelet_news(happening: Happening, *, shares: int) -> Entry:
+def kubelet_news(happening: Happening, *, npus_of: NpusOf) -> Entry:
     """Return the entry of one happening; device ids come with the NPUs they stand for."""
-    event, facts = _told(happening, shares)
+    event, facts = _told(happening, npus_of)
     return Entry(at_ns=happening.at_ns, event=event, facts=facts)
 
 
-def turned_npus(listed: Listed, *, shares: int) -> Iterator[tuple[PhyId, bool]]:
+def turned_npus(listed: Listed, *, npus_of: NpusOf) -> Iterator[tuple[PhyId, bool]]:
     """Yield each NPU that a list shows with a new health, once, with that health."""
     seen = set()
     for device, healthy in listed.changed:
-        for npu in npus_of([device], resource=listed.resource, shares=shares):
+        for npu in npus_of([device], listed.resource):
             if npu not in seen:
                 seen.add(npu)
                 yield npu, healthy
 
 
-def npus_of(
-    devices: Iterable[PluginDeviceId], *, resource: ResourceName, shares: int
-) -> list[PhyId]:
-    """Return the NPUs behind kubelet devices, ascending, without repeats."""
-    word = parse_device_word(resource)
-    names = (parse_device_name(device, word=word, shares=shares) for device in devices)
-    return sorted({name.phy for name in names if name is not None})
-
-
 def _told(  # noqa: PLR0911 -- one return a kind of happening
-    happening: Happening, shares: int
+    happening: Happening, npus_of: NpusOf
 ) -> tuple[str, dict[str, Fact]]:
     match happening:
         case Started(starts=starts):
@@ -63,16 +49,16 @@ def _told(  # noqa: PLR0911 -- one return a kind of happening
         case StreamEnded(resource=resource, reason=reason):
             return "stream_ended", {"resource": resource, "reason": reason}
         case Allocated():
-            return "allocated", _allocation(happening, shares)
+            return "allocated", _allocation(happening, npus_of)
         case PodRemoved(pod=pod):
             return "pod_removed", {"pod": pod.key}
         case other:
             assert_never(other)
 
 
-def _allocation(allocated: Allocated, shares: int) -> dict[str, Fact]:
+def _allocation(allocated: Allocated, npus_of: NpusOf) -> dict[str, Fact]:
     pod = allocated.pod
-    npus = npus_of(allocated.devices, resource=pod.resource, shares=shares)
+    npus = npus_of(allocated.devices, pod.resource)
     return {
         "pod": pod.key,
         "resource": pod.resource,

@@ -16,6 +16,7 @@ from ascend_agent.model.health import NodeView
 from ascend_agent.model.npu import DriverPhase, DriverState
 from ascend_agent.runtime.wakeup import Wakeup
 from ascend_agent.sim.agent_news import NodeNews, driver_news, pulse_news, rules_news
+from ascend_agent.sim.device_names import NpusOf
 from ascend_agent.sim.entries import Entry, milliseconds
 from ascend_agent.sim.kubelet import EmbeddedKubelet, Happening, Listed, Registered, Started
 from ascend_agent.sim.kubelet_news import kubelet_news, turned_npus
@@ -27,10 +28,10 @@ class Observer:
     """Watches bus and kubelet, and hands entries to *tell* in the order they happened."""
 
     def __init__(
-        self, *, bus: Bus, kubelet: EmbeddedKubelet, shares: int, tell: Callable[[Entry], None]
+        self, *, bus: Bus, kubelet: EmbeddedKubelet, npus_of: NpusOf, tell: Callable[[Entry], None]
     ) -> None:
         self._bus = bus
-        self._shares = shares
+        self._npus_of = npus_of
         self._tell = tell
         self._wakeup = Wakeup()
         self._happened = kubelet.happened.subscribe(self._wakeup)
@@ -96,7 +97,7 @@ class Observer:
             self._view = view
 
     def _look_at_kubelet(self, happening: Happening) -> None:
-        entry = kubelet_news(happening, shares=self._shares)
+        entry = kubelet_news(happening, npus_of=self._npus_of)
         match happening:
             case Started(starts=starts) if starts > 1:
                 self._kubelet_back_ns = happening.at_ns
@@ -110,7 +111,7 @@ class Observer:
 
     def _settle(self, listed: Listed, told: Entry) -> None:
         """Give every entry that waited for this list the time it took, and the list the longest."""
-        turned = set(turned_npus(listed, shares=self._shares))
+        turned = set(turned_npus(listed, npus_of=self._npus_of))
         for entry in self._queue:
             if entry.awaits in turned:
                 entry.awaits = None

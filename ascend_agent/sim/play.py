@@ -20,6 +20,7 @@ from ascend_agent.driver.child import Spawn, spawn_worker
 from ascend_agent.errors import AgentError
 from ascend_agent.settings import Settings
 from ascend_agent.sim.conductor import Conductor
+from ascend_agent.sim.device_names import NpusOf, by_number
 from ascend_agent.sim.entries import Entry
 from ascend_agent.sim.examiner import PATIENCE_S, Examiner
 from ascend_agent.sim.host import SimulatedFiles, SimulatedNuma
@@ -88,14 +89,15 @@ async def play(
                     numa=SimulatedNuma(npus=story.node.count),
                     spawn=spawn,
                 )
+                npus_of = by_number(settings.shares)
                 observer = _raise_curtain(
-                    group, agent, kubelet, story=story, hall=hall, shares=settings.shares
+                    group, agent, kubelet, story=story, hall=hall, npus_of=npus_of
                 )
                 if hall.check:
                     examiner = Examiner(
                         bus=agent.bus,
                         kubelet=kubelet,
-                        shares=settings.shares,
+                        npus_of=npus_of,
                         expectations=story.node.expect,
                         started=started,
                         tell=observer.add,
@@ -114,12 +116,12 @@ def _raise_curtain(
     *,
     story: Story,
     hall: Hall,
-    shares: int,
+    npus_of: NpusOf,
 ) -> Observer:
     """Start the agent, whoever acts, and whoever watches; the group holds them all."""
     started_ns = time.monotonic_ns()
     audience = _audience(group, agent.bus, hall=hall, started_ns=started_ns)
-    observer = Observer(bus=agent.bus, kubelet=kubelet, shares=shares, tell=audience.tell)
+    observer = Observer(bus=agent.bus, kubelet=kubelet, npus_of=npus_of, tell=audience.tell)
     conductor = Conductor(
         kubelet=kubelet, started=asyncio.get_running_loop().time(), tell=observer.add
     )

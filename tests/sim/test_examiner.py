@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 from ascend_agent.bus import Bus
 from ascend_agent.model.ids import ResourceName
 from ascend_agent.settings import Expectation
+from ascend_agent.sim.device_names import by_number
 from ascend_agent.sim.entries import Entry
 from ascend_agent.sim.examiner import Examiner
 from ascend_agent.sim.kubelet import EmbeddedKubelet, Listed, Pod
@@ -37,7 +38,7 @@ class Examination:
         self.examiner = Examiner(
             bus=self.bus,
             kubelet=kubelet,
-            shares=2,
+            npus_of=by_number(2),
             expectations=[EXPECTATION.validate_python(one) for one in expected],
             started=self._started,
             tell=self.told.append,

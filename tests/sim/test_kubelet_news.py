@@ -3,6 +3,7 @@
 import pytest
 
 from ascend_agent.model.ids import PhyId, PluginDeviceId, ResourceName
+from ascend_agent.sim.device_names import by_number
 from ascend_agent.sim.kubelet import (
     Allocated,
     Happening,
@@ -14,7 +15,7 @@ from ascend_agent.sim.kubelet import (
     Started,
     StreamEnded,
 )
-from ascend_agent.sim.kubelet_news import kubelet_news, npus_of, turned_npus
+from ascend_agent.sim.kubelet_news import kubelet_news, turned_npus
 
 RESOURCE = ResourceName("huawei.com/Ascend910")
 POD = Pod(namespace="default", name="p", container="main", resource=RESOURCE, count=2)
@@ -75,15 +76,9 @@ def ids(*names: str) -> tuple[PluginDeviceId, ...]:
 def test_each_happening_has_its_event_and_facts(
     happening: Happening, event: str, facts: dict[str, object]
 ) -> None:
-    entry = kubelet_news(happening, shares=1)
+    entry = kubelet_news(happening, npus_of=by_number(1))
 
     assert (entry.at_ns, entry.event, entry.facts) == (7, event, facts)
-
-
-def test_shares_of_one_npu_are_that_npu_once() -> None:
-    devices = ids("Ascend910-3-0", "Ascend910-3-1", "Ascend910-1-0", "foreign")
-
-    assert npus_of(devices, resource=RESOURCE, shares=2) == [1, 3]
 
 
 def test_an_npu_that_turned_is_told_once_for_all_its_shares() -> None:
@@ -95,4 +90,4 @@ def test_an_npu_that_turned_is_told_once_for_all_its_shares() -> None:
         at_ns=7,
     )
 
-    assert list(turned_npus(listed, shares=2)) == [(PhyId(3), False)]
+    assert list(turned_npus(listed, npus_of=by_number(2))) == [(PhyId(3), False)]

@@ -15,6 +15,7 @@ from ascend_agent.model.fault_rules import FaultConfigState, FaultRules
 from ascend_agent.model.health import NodeView
 from ascend_agent.model.ids import Millis, PhyId, PluginDeviceId, ResourceName
 from ascend_agent.model.npu import DriverPhase, DriverState
+from ascend_agent.sim.device_names import by_number
 from ascend_agent.sim.entries import Entry
 from ascend_agent.sim.kubelet import EmbeddedKubelet, Happening, Listed, Registered, Started
 from ascend_agent.sim.observer import Observer
@@ -33,7 +34,9 @@ class Theatre:
         self.bus = Bus([RESOURCE])
         kubelet = EmbeddedKubelet(plugin_dir=Path("/none"), pod_resources_socket=Path("/none/s"))
         self.told: list[Entry] = []
-        self.observer = Observer(bus=self.bus, kubelet=kubelet, shares=1, tell=self.told.append)
+        self.observer = Observer(
+            bus=self.bus, kubelet=kubelet, npus_of=by_number(1), tell=self.told.append
+        )
         self._kubelet = kubelet._publisher
         self._node = self.bus.node.claim("test")
         self.driver = self.bus.driver.claim("test")

@@ -7,7 +7,7 @@ difference; containers are never started. What pods there are is left to whoever
 import asyncio
 import stat
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -95,31 +95,28 @@ class EmbeddedKubelet:
             AdmissionError: too few devices, or the plugin refused; the pod holds nothing.
 
         """
+        (allocated,) = await self.admit_containers([pod])
+        return allocated
+
+    async def admit_containers(self, containers: Sequence[Pod]) -> tuple[Allocated, ...]:
+        """Give each container of one pod its devices, in order, with no other pod in between.
+
+        Raises:
+            AdmissionError: one of them can't be served; then none of them holds anything.
+
+        """
+        allocated: list[Allocated] = []
         async with self._admission:
-            plugin = self._plugins.get(pod.resource)
-            if plugin is None or len(self.free(pod.resource)) < pod.count:
-                free = len(self.free(pod.resource))
-                raise AdmissionError(f"{pod.key} asks for {pod.count} {pod.resource}, {free} free")
-            started = time.monotonic()
             try:
-                chosen = await self._choose(plugin, pod.count)
-                answer = await plugin.allocate(chosen)
-            except PEER_ERRORS as error:
-                why = getattr(error, "message", None) or error  # gRPC's own text is a tuple
-                raise AdmissionError(f"{pod.key}: {why}") from error
-            self._book.hold(pod, chosen)
-        happening = Allocated(
-            pod=pod,
-            devices=chosen,
-            envs=len(answer.envs),
-            nodes=len(answer.devices),
-            mounts=len(answer.mounts),
-            cdi_devices=len(answer.cdi_devices),
-            took_s=time.monotonic() - started,
-            at_ns=time.monotonic_ns(),
-        )
-        self._publisher.publish(happening)
-        return happening
+                for container in containers:
+                    allocated.append(await self._allocate(container))
+                    self._book.hold(container, allocated[-1].devices)
+                    self._publisher.publish(allocated[-1])
+            except AdmissionError:
+                for one in allocated:
+                    self._book.release(one.pod)
+                raise
+        return tuple(allocated)
 
     def remove(self, pod: Pod) -> None:
         """Let *pod* end: its devices are free at once."""
@@ -172,6 +169,31 @@ class EmbeddedKubelet:
     def _refuse(self, resource: ResourceName, reason: str) -> None:
         self._publisher.publish(
             RegistrationRefused(resource=resource, reason=reason, at_ns=time.monotonic_ns())
+        )
+
+    async def _allocate(self, pod: Pod) -> Allocated:
+        plugin = self._plugins.get(pod.resource)
+        if plugin is None or len(self.free(pod.resource)) < pod.count:
+            free = len(self.free(pod.resource))
+            raise AdmissionError(f"{pod.key} asks for {pod.count} {pod.resource}, {free} free")
+        started = time.monotonic()
+        try:
+            chosen = await self._choose(plugin, pod.count)
+            answer = await plugin.allocate(chosen)
+        except PEER_ERRORS as error:
+            why = getattr(error, "message", None) or error  # gRPC's own text is a tuple
+            raise AdmissionError(f"{pod.key}: {why}") from error
+        return Allocated(
+            pod=pod,
+            devices=chosen,
+            envs=len(answer.envs),
+            nodes=len(answer.devices),
+            mounts=len(answer.mounts),
+            cdi_devices=len(answer.cdi_devices),
+            took_s=time.monotonic() - started,
+            variables=dict(answer.envs),
+            paths={mount.container_path: mount.host_path for mount in answer.mounts},
+            at_ns=time.monotonic_ns(),
         )
 
     async def _choose(self, plugin: Plugin, count: int) -> tuple[PluginDeviceId, ...]:

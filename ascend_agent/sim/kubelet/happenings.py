@@ -1,6 +1,7 @@
 """What an embedded kubelet saw or did; each with CLOCK_MONOTONIC nanoseconds in ``at_ns``."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from ascend_agent.model.ids import PluginDeviceId, ResourceName
 from ascend_agent.sim.kubelet.pods import Pod
@@ -59,7 +60,11 @@ class StreamEnded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allocated:
-    """A pod was admitted and holds these devices."""
+    """A pod was admitted and holds these devices.
+
+    ``variables`` and ``paths`` are the answer's: environment by name, host paths by the
+    container's.
+    """
 
     pod: Pod
     devices: tuple[PluginDeviceId, ...]
@@ -68,6 +73,8 @@ class Allocated:
     mounts: int
     cdi_devices: int
     took_s: float
+    variables: Mapping[str, str] = field(default_factory=dict)
+    paths: Mapping[str, str] = field(default_factory=dict)
     at_ns: int
 
 

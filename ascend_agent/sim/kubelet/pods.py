@@ -9,7 +9,7 @@ from ascend_agent.model.ids import NumaNode, PluginDeviceId, ResourceName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pod:
-    """A pod of one container that asks for *count* devices of one resource."""
+    """One container of a pod, which asks for *count* devices of one resource."""
 
     namespace: str
     name: str

@@ -124,7 +124,7 @@ class PodResources(resources.PodResourcesListerBase):
     ) -> resources.ListPodResourcesResponse:
         """Return every pod, with its devices."""
         return resources.ListPodResourcesResponse(
-            pod_resources=[self._entry(pod) for pod in self._held]
+            pod_resources=[self._entry(containers) for containers in self._pods().values()]
         )
 
     async def get_allocatable_resources(
@@ -143,19 +143,29 @@ class PodResources(resources.PodResourcesListerBase):
         self, message: resources.GetPodResourcesRequest
     ) -> resources.GetPodResourcesResponse:
         """Return one pod."""
-        for pod in self._held:
-            if (pod.name, pod.namespace) == (message.pod_name, message.pod_namespace):
-                return resources.GetPodResourcesResponse(pod_resources=self._entry(pod))
+        containers = self._pods().get((message.pod_namespace, message.pod_name))
+        if containers:
+            return resources.GetPodResourcesResponse(pod_resources=self._entry(containers))
         raise GRPCError(Status.NOT_FOUND, f"no pod {message.pod_namespace}/{message.pod_name}")
 
-    def _entry(self, pod: Pod) -> resources.PodResources:
+    def _pods(self) -> Mapping[tuple[str, str], Sequence[Pod]]:
+        """Return the containers that hold something, by their pod."""
+        found: dict[tuple[str, str], tuple[Pod, ...]] = {}
+        for container in self._held:
+            key = container.namespace, container.name
+            found[key] = (*found.get(key, ()), container)
+        return found
+
+    def _entry(self, containers: Sequence[Pod]) -> resources.PodResources:
         return resources.PodResources(
-            name=pod.name,
-            namespace=pod.namespace,
+            name=containers[0].name,
+            namespace=containers[0].namespace,
             containers=[
                 resources.ContainerResources(
-                    name=pod.container, devices=[*self._containers(pod.resource, self._held[pod])]
+                    name=one.container,
+                    devices=[*self._containers(one.resource, self._held[one])],
                 )
+                for one in containers
             ],
         )
 

@@ -75,7 +75,12 @@ class FakePlugin(api.DevicePluginBase):
         answers = []
         for request in message.container_requests:
             self.allocated.append(list(request.devices_ids))
-            answers.append(api.ContainerAllocateResponse(envs={"NPUS": "x"}))
+            answers.append(
+                api.ContainerAllocateResponse(
+                    envs={"NPUS": "x"},
+                    mounts=[api.Mount(container_path="/inside", host_path="/outside")],
+                )
+            )
         return api.AllocateResponse(container_responses=answers)
 
 

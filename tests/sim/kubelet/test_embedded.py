@@ -5,6 +5,7 @@ Sources: kubelet device plugin API v1beta1, pod resources API v1.
 
 import asyncio
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -181,6 +182,28 @@ async def test_a_refused_pod_holds_nothing() -> None:
 
         assert stage.kubelet.pods == {}
         assert len(stage.kubelet.free(RESOURCE)) == 2
+
+
+async def test_containers_of_a_pod_come_one_after_another_and_one_refusal_is_for_all() -> None:
+    plugin = FakePlugin(TWO)
+    async with (
+        staged() as stage,
+        serving(plugin, stage.plugins / "npu.sock"),
+        pod_resources(stage.pod_resources) as stub,
+    ):
+        await joined(stage, plugin)
+        both = [replace(pod(), container=name) for name in ("a", "b")]
+
+        with pytest.raises(AdmissionError, match="0 free"):
+            await stage.kubelet.admit_containers([*both, replace(pod(), container="c")])
+        assert stage.kubelet.pods == {}
+
+        first, second = await stage.kubelet.admit_containers(both)
+        assert (first.devices, second.devices) == (("Ascend910-0",), ("Ascend910-1",))
+        assert (first.variables, first.paths) == ({"NPUS": "x"}, {"/inside": "/outside"})
+        answer = await stub.list(resources.ListPodResourcesRequest(), timeout=5)
+        (entry,) = answer.pod_resources
+        assert [one.name for one in entry.containers] == ["a", "b"]
 
 
 async def test_a_removed_pod_frees_its_devices() -> None:
