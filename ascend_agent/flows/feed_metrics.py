@@ -73,8 +73,8 @@ def look(bus: Bus) -> Seen:
         usage=bus.usage.value or {},
         links=bus.links.value,
         serving={
-            resource: state
-            for resource, channel in bus.serving.items()
+            state.resource: state
+            for channel in bus.serving.values()
             if (state := channel.value) is not None
         },
         cluster=ClusterSeen(state=bus.api.value, node=bus.own_node.value, pods=bus.pods.value),

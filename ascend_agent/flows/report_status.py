@@ -20,9 +20,10 @@ from ascend_agent.flows.health_json import (
 from ascend_agent.model.allocation import Holder
 from ascend_agent.model.cluster import ApiPhase
 from ascend_agent.model.fault_rules import FaultRules
+from ascend_agent.model.hami import SLOT
 from ascend_agent.model.health import NpuView
 from ascend_agent.model.ids import PhyId
-from ascend_agent.model.kubelet import InstancePhase, ServingPhase
+from ascend_agent.model.kubelet import InstancePhase, ServingPhase, ServingState
 from ascend_agent.model.npu import DriverPhase
 from ascend_agent.model.surroundings import DpuStates
 from ascend_agent.model.tasks import TaskState
@@ -160,19 +161,28 @@ class StatusReport:
             return [instance.obstacle]
         reasons = []
         offered = False
-        for resource, channel in self._bus.serving.items():
+        for channel in self._bus.serving.values():
             state = channel.value
             if state is None or state.phase is ServingPhase.WAITING:
                 continue
             offered = True
             if state.phase is not ServingPhase.STREAMING:
-                reasons.append(f"{resource}: {state.detail or 'the kubelet opened no stream yet'}")
+                why = state.detail or "the kubelet opened no stream yet"
+                reasons.append(f"{state.resource}: {why}")
         directory = self._bus.directory.value
         if not offered and (trouble := directory.trouble if directory else ""):
             reasons.append(f"device-plugin directory: {trouble}")
+        elif not offered and (state := self._unchosen()) is not None:
+            reasons.append(f"hami: {state.detail}")
         elif not offered:
             reasons.append("no resource is served yet")
         return reasons
+
+    def _unchosen(self) -> ServingState | None:
+        """Return why HAMi's configuration names nothing to serve; None: it does, or is not used."""
+        channel = self._bus.serving.get(SLOT)
+        state = channel.value if channel else None
+        return state if state is not None and state.resource == SLOT else None
 
     def _driver(self) -> JsonObject:
         state = self._bus.driver.value
@@ -197,13 +207,13 @@ class StatusReport:
     def _resources(self) -> list[JsonObject]:
         return [
             {
-                "resource": resource,
+                "resource": state.resource,
                 "phase": state.phase.value,
                 "detail": state.detail,
                 "registrations": state.registrations,
                 "streams": state.streams,
             }
-            for resource, channel in self._bus.serving.items()
+            for channel in self._bus.serving.values()
             if (state := channel.value) is not None
         ]
 

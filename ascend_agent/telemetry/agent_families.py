@@ -14,9 +14,9 @@ from ascend_agent.telemetry.series import counter, gauge, histogram, states
 def list_families(seen: Seen, counted: Counted) -> Iterator[Metric]:
     """Yield what the kubelet was told, and how fast."""
     sent = counted.sent
-    waiting = {name for name, each in seen.serving.items() if each.phase is ServingPhase.WAITING}
+    served = {name for name, each in seen.serving.items() if each.phase is not ServingPhase.WAITING}
     # A resource that is no longer served offers nothing, whatever its last list said.
-    offered = {name: each.last for name, each in sent.items() if name not in waiting}
+    offered = {name: each.last for name, each in sent.items() if name in served}
     yield gauge(
         "devices",
         "Kubelet devices in the last list of a resource, healthy or not.",

@@ -12,6 +12,7 @@ from ascend_agent.model.allocation import Allocations
 from ascend_agent.model.cluster import ApiPhase, ApiState, ClusterSeen
 from ascend_agent.model.fault import FaultCode, FaultLevel
 from ascend_agent.model.fault_rules import FaultConfigState
+from ascend_agent.model.hami import SLOT
 from ascend_agent.model.ids import Millis, PhyId, ResourceName
 from ascend_agent.model.kubelet import (
     AllocateServed,
@@ -113,6 +114,15 @@ async def test_notices_that_were_lost_are_counted_as_such() -> None:
 
 def test_before_anything_was_said_nothing_is_true() -> None:
     assert look(Bus([RESOURCE])) == Seen()
+
+
+def test_a_resource_is_seen_by_its_own_name() -> None:
+    """HAMi's channel stands for whichever resource is configured."""
+    bus = Bus([SLOT])
+    serving = ServingState(resource=RESOURCE, phase=ServingPhase.STREAMING)
+    bus.serving[SLOT].claim("test").put(serving)
+
+    assert look(bus).serving == {RESOURCE: serving}
 
 
 def test_all_that_is_true_is_seen() -> None:

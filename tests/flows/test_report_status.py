@@ -8,6 +8,7 @@ from ascend_agent.flows.report_status import StatusReport
 from ascend_agent.model.allocation import Allocations, Holder
 from ascend_agent.model.cluster import ApiPhase, ApiState
 from ascend_agent.model.fault_rules import FaultConfigState
+from ascend_agent.model.hami import SLOT
 from ascend_agent.model.ids import Millis, PhyId, ResourceName
 from ascend_agent.model.kubelet import (
     InstancePhase,
@@ -98,6 +99,22 @@ def test_no_npu_and_no_stream_are_not_ready() -> None:
         ServingState(resource=RESOURCE, phase=ServingPhase.SERVING, detail="refused")
     )
     assert _report(bus).readyz() == (False, "huawei.com/Ascend910: refused")
+
+
+def test_while_hami_names_nothing_to_serve_its_trouble_is_told() -> None:
+    """HAMi C4: the channel stands for whichever resource it is, and no such name is shown."""
+    bus = Bus([SLOT])
+    state = bus.serving[SLOT].claim("t")
+    state.put(ServingState(resource=SLOT, phase=ServingPhase.WAITING, detail="chip 9 is unknown"))
+    assert "hami: chip 9 is unknown" in _report(bus).readyz()[1]
+
+    state.put(ServingState(resource=RESOURCE, phase=ServingPhase.REGISTERED))
+
+    report = _report(bus)
+    assert f"{RESOURCE}: the kubelet opened no stream yet" in report.readyz()[1]
+    assert "hami" not in report.readyz()[1]
+    (told,) = json.loads(json.dumps(report.status()))["resources"]
+    assert told["resource"] == RESOURCE
 
 
 def test_a_sick_npu_or_a_missing_driver_is_no_reason_to_restart_the_agent() -> None:

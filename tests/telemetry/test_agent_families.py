@@ -1,3 +1,4 @@
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -24,25 +25,37 @@ from ascend_agent.telemetry.measured import Counted, Distribution, Measured, Sen
 from tests.telemetry.samples import of, samples
 
 NAME = ResourceName("huawei.com/Ascend910")
+OTHER = ResourceName("huawei.com/Ascend910B3")
 LABEL = f'{{resource="{NAME}"}}'
 LAST = ListSent(resource=NAME, generation=4, total=8, healthy=7, sent_ns=0, causes=())
 STREAMING = ServingState(resource=NAME, phase=ServingPhase.STREAMING, registrations=2, streams=1)
 
 
 def test_the_last_list_of_a_resource_is_what_it_offers() -> None:
-    found = samples(list_families(Seen(), Counted(sent={NAME: Sent(lists=5, last=LAST)})))
+    counted = Counted(sent={NAME: Sent(lists=5, last=LAST)})
+
+    found = samples(list_families(Seen(serving={NAME: STREAMING}), counted))
 
     assert found[f"devices{LABEL}"] == 8
     assert found[f"devices_healthy{LABEL}"] == 7
     assert found[f"lists_sent_total{LABEL}"] == 5
 
 
-def test_a_resource_that_is_no_longer_served_offers_nothing() -> None:
-    """Its lists were sent all the same: the counter stays."""
-    waiting = replace(STREAMING, phase=ServingPhase.WAITING)
+@pytest.mark.parametrize(
+    "serving",
+    [
+        {NAME: replace(STREAMING, phase=ServingPhase.WAITING)},
+        {OTHER: replace(STREAMING, resource=OTHER)},
+    ],
+    ids=["waiting", "renamed"],
+)
+def test_a_resource_that_is_no_longer_served_offers_nothing(
+    serving: Mapping[ResourceName, ServingState],
+) -> None:
+    """Its lists were sent all the same: the counter stays. Under HAMi it may be renamed."""
     counted = Counted(sent={NAME: Sent(lists=5, last=LAST)})
 
-    found = samples(list_families(Seen(serving={NAME: waiting}), counted))
+    found = samples(list_families(Seen(serving=serving), counted))
 
     assert of(found, "devices") == {}
     assert of(found, "devices_healthy") == {}
