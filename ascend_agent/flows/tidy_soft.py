@@ -1,0 +1,159 @@
+"""Pods of this node → containers' directories and registry files that nobody needs are removed.
+
+Directories go with their pod: when one ends, and every minute, in case that was missed. A pod
+counts as gone only if the API server says so live; a cache may not know it yet (HAMi F5). A
+registry file of another size than the library's makes new containers die, so it goes while no
+container has that NPU. Nothing is removed while an Allocate runs.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, NoReturn
+
+from ascend_agent.bus import Bus
+from ascend_agent.errors import ClusterError, HostError
+from ascend_agent.interfaces import ClusterReader, ContainerDirectories, RegistryFiles
+from ascend_agent.model.ids import Millis, PodUid
+from ascend_agent.model.pods import Pod
+from ascend_agent.runtime.wakeup import Wakeup
+
+log = logging.getLogger(__name__)
+
+REGISTRY_BYTES: Final = 2848
+"""Of the registry file of the library that is installed; it maps the file without looking."""
+
+_DIRECTORIES_S = 60.0
+_REGISTRIES_S = 600.0
+_SETTLED_MS = Millis(120_000)
+"""A directory that changed later may be of a pod that is only just being started."""
+_READING_S = 10.0
+
+
+class TidySoft:
+    """Removes what pods of soft slices have left; *turn* is held by whoever serves an Allocate."""
+
+    def __init__(
+        self,
+        *,
+        directories: ContainerDirectories,
+        registries: RegistryFiles,
+        reader: ClusterReader,
+        bus: Bus,
+        turn: asyncio.Lock,
+    ) -> None:
+        self._directories = directories
+        self._registries = registries
+        self._reader = reader
+        self._bus = bus
+        self._turn = turn
+        self._alive: frozenset[PodUid] = frozenset()
+        self._gone: frozenset[PodUid] = frozenset()
+        self._troubles: dict[str, str] = {}
+
+    async def run(self) -> NoReturn:
+        """Follow the pods for ever."""
+        clock = asyncio.get_running_loop().time
+        wakeup = Wakeup()
+        inputs = (self._bus.pods, self._bus.hami, self._bus.allocations)
+        for each in inputs:
+            each.attach(wakeup)
+        directories_at = registries_at = clock()
+        try:
+            while True:
+                if self._has_ended() or clock() >= directories_at:
+                    directories_at = clock() + _DIRECTORIES_S
+                    await self._try("directories", self._tidy_directories)
+                if self._knows_users() and clock() >= registries_at:
+                    registries_at = clock() + _REGISTRIES_S
+                    await self._try("registry files", self._tidy_registries)
+                later = registries_at if self._knows_users() else directories_at
+                await wakeup.wait(min(directories_at, later))
+        finally:
+            for each in inputs:
+                each.detach(wakeup)
+
+    async def _try(self, what: str, tidy: Callable[[], Awaitable[None]]) -> None:
+        """Tidy, and log what keeps us from it when that starts, changes and ends."""
+        why = ""
+        try:
+            await tidy()
+        except HostError as error:
+            why = str(error)
+        before = self._troubles.get(what, "")
+        self._troubles[what] = why
+        if why and why != before:
+            log.warning("soft files not tidied", extra={"what": what, "why": why})
+        elif before and not why:
+            log.info("soft files tidied again", extra={"what": what})
+
+    # --- directories ------------------------------------------------------------------------
+
+    def _has_ended(self) -> bool:
+        """Return whether a pod has ended since this was last asked."""
+        pods = self._bus.pods.value
+        if pods is None or not pods.live:
+            return False
+        before, self._alive = self._alive, _alive(pods.pods)
+        return bool(before - self._alive)
+
+    async def _tidy_directories(self) -> None:
+        pods = self._bus.pods.value
+        if pods is None or not pods.live:
+            return
+        ages = await self._directories.ages()
+        settled = {name: _uid_of(name) for name, age in ages.items() if age > _SETTLED_MS}
+        finished = {pod.uid for pod in pods.pods if pod.finished}
+        absent = frozenset(settled.values()) - {pod.uid for pod in pods.pods}
+        # Asked live once: whoever is gone never comes back, though a directory may resist.
+        self._gone &= absent
+        self._gone |= await self._confirm(absent - self._gone)
+        for name, uid in settled.items():
+            if uid in finished or uid in self._gone:
+                await self._remove(name)
+
+    async def _confirm(self, absent: frozenset[PodUid]) -> frozenset[PodUid]:
+        """Return those of *absent* that the API server does not have either."""
+        if not absent:
+            return absent
+        try:
+            async with asyncio.timeout(_READING_S):
+                pods = await self._reader.read_pods()
+        except (ClusterError, TimeoutError):
+            return frozenset()  # how the API server is doing is said elsewhere
+        return absent - _alive(pods)
+
+    async def _remove(self, name: str) -> None:
+        async with self._turn:
+            # An Allocate may have made it anew while we waited.
+            ages = await self._directories.ages()
+            if ages.get(name, Millis(0)) <= _SETTLED_MS:
+                return
+            await self._directories.remove(name)
+        log.info("container directory removed", extra={"directory": name})
+
+    # --- registry files ---------------------------------------------------------------------
+
+    def _knows_users(self) -> bool:
+        """Return whether NPUs are sliced softly, and who has which is known."""
+        state, account = self._bus.hami.value, self._bus.allocations.value
+        pods = self._bus.pods.value
+        sure = account is not None and account.known and pods is not None and pods.live
+        return sure and state is not None and state.soft
+
+    async def _tidy_registries(self) -> None:
+        async with self._turn:
+            for npu, size in (await self._registries.sizes()).items():
+                account = self._bus.allocations.value
+                if size == REGISTRY_BYTES or account is None or account.holders.get(npu):
+                    continue
+                await self._registries.remove(npu)
+                log.info("registry file removed", extra={"npu": npu, "bytes": size})
+
+
+def _uid_of(name: str) -> PodUid:
+    return PodUid(name.partition("_")[0])
+
+
+def _alive(pods: Sequence[Pod]) -> frozenset[PodUid]:
+    return frozenset(pod.uid for pod in pods if not pod.finished)

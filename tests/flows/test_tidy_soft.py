@@ -1,0 +1,323 @@
+"""What soft slices left is removed once nobody can need it any more, and never before."""
+
+import asyncio
+import dataclasses
+
+import pytest
+
+from ascend_agent.bus import Bus
+from ascend_agent.errors import ClusterUnreachableError
+from ascend_agent.flows.tidy_soft import REGISTRY_BYTES, TidySoft
+from ascend_agent.model.allocation import Allocations, Holder
+from ascend_agent.model.cluster import NodeObject
+from ascend_agent.model.hami import HamiConfig, HamiState
+from ascend_agent.model.ids import PhyId
+from ascend_agent.model.pods import Pod, PodKey, PodPhase, Pods
+from tests.fakes.cluster import node_object, pod
+from tests.fakes.running import running, settle
+from tests.fakes.soft_host import FakeDirectories, FakeRegistries
+
+HARD = HamiState(config=HamiConfig(chips=()), chip=None)
+SOFT = dataclasses.replace(HARD, wants_soft=True, soft=True)
+DIRECTORY = "uid-a_main"
+OTHER_SIZE = 2336
+
+
+class Live:
+    """What the API server answers; ``error`` fails it, ``hold`` keeps it waiting."""
+
+    def __init__(self) -> None:
+        self.pods: tuple[Pod, ...] = ()
+        self.error: Exception | None = None
+        self.hold: asyncio.Event | None = None
+        self.asked = 0
+
+    async def read_pods(self) -> tuple[Pod, ...]:
+        self.asked += 1
+        if self.hold is not None:
+            await self.hold.wait()
+        if self.error is not None:
+            raise self.error
+        return self.pods
+
+    async def read_node(self) -> NodeObject:
+        return node_object()
+
+    async def read_pod(self, key: PodKey) -> Pod | None:
+        return next((each for each in self.pods if each.key == key), None)
+
+
+class Scene:
+    """A node in soft mode with pod a, which has a directory, unless a test changes that."""
+
+    def __init__(
+        self, *pods: Pod, live: bool = True, directories: FakeDirectories | None = None
+    ) -> None:
+        self.bus = Bus([])
+        self.put_pods = self.bus.pods.claim("test").put
+        self.put_hami = self.bus.hami.claim("test").put
+        self.put_allocations = self.bus.allocations.claim("test").put
+        self.directories = directories or FakeDirectories()
+        self.registries = FakeRegistries()
+        self.server = Live()
+        self.turn = asyncio.Lock()
+        self.flow = TidySoft(
+            directories=self.directories,
+            registries=self.registries,
+            reader=self.server,
+            bus=self.bus,
+            turn=self.turn,
+        )
+        self.show(*(pods or (pod("a"),)), live=live)
+        self.put_hami(SOFT)
+        self.use()
+
+    def show(self, *pods: Pod, live: bool = True) -> None:
+        """Have these pods in the cache and on the server."""
+        self.server.pods = pods
+        self.put_pods(Pods(pods=pods, live=live))
+
+    def use(self, *npus: int, known: bool = True) -> None:
+        """Have a container on each of these NPUs."""
+        who = Holder(namespace="default", pod="a", container="main")
+        holders = {PhyId(npu): (who,) for npu in npus}
+        self.put_allocations(Allocations(known=known, holders=holders))
+
+
+async def test_a_directory_goes_with_its_pod() -> None:
+    """As soon as the pod is gone, not at the next look."""
+    scene = Scene()
+    await scene.directories.make(DIRECTORY)
+    async with running(scene.flow.run):
+        await asyncio.sleep(130)
+        assert scene.directories.removed == []
+
+        scene.show()
+        await settle()
+        assert scene.directories.removed == [DIRECTORY]
+
+
+@pytest.mark.parametrize("phase", [PodPhase.SUCCEEDED, PodPhase.FAILED])
+async def test_a_pod_that_has_finished_needs_none_though_it_is_still_there(phase: PodPhase) -> None:
+    scene = Scene()
+    await scene.directories.make(DIRECTORY)
+    async with running(scene.flow.run):
+        await asyncio.sleep(130)
+        scene.show(pod("a", phase))
+        await settle()
+
+        assert scene.directories.removed == [DIRECTORY]
+        assert scene.server.asked == 0
+
+
+async def test_a_young_directory_waits_for_the_next_look() -> None:
+    """HAMi F5: its pod may not be in the cache yet."""
+    scene = Scene(pod("b"))
+    await scene.directories.make(DIRECTORY)
+    async with running(scene.flow.run):
+        await asyncio.sleep(119)
+        assert scene.directories.removed == []
+
+        await asyncio.sleep(62)
+        assert scene.directories.removed == [DIRECTORY]
+
+
+async def test_a_cache_alone_is_no_evidence() -> None:
+    """The server has the pod: a watch may lag, or be cut off."""
+    scene = Scene()
+    await scene.directories.make(DIRECTORY)
+    scene.put_pods(Pods(pods=(), live=True))
+    async with running(scene.flow.run):
+        await asyncio.sleep(300)
+
+        assert scene.server.asked > 0
+        assert scene.directories.removed == []
+
+
+async def test_a_server_that_can_not_be_asked_says_nothing() -> None:
+    scene = Scene()
+    await scene.directories.make(DIRECTORY)
+    scene.show()
+    scene.server.error = ClusterUnreachableError("list", "pods", "no route")
+    async with running(scene.flow.run):
+        await asyncio.sleep(300)
+        assert scene.directories.removed == []
+
+        scene.server.error = None
+        await asyncio.sleep(60)
+        assert scene.directories.removed == [DIRECTORY]
+
+
+async def test_a_server_that_does_not_answer_is_not_waited_for_long() -> None:
+    scene = Scene()
+    await scene.directories.make(DIRECTORY)
+    scene.show()
+    scene.server.hold = asyncio.Event()
+    async with running(scene.flow.run):
+        await asyncio.sleep(200)
+        scene.show(pod("b", PodPhase.FAILED))
+        await scene.directories.make("uid-b_main")
+        await asyncio.sleep(200)
+
+        assert scene.directories.removed == ["uid-b_main"]
+
+
+@pytest.mark.parametrize("live", [True, False])
+async def test_a_watch_that_is_broken_shows_nothing(live: bool) -> None:  # noqa: FBT001 -- both ways
+    scene = Scene(live=live)
+    await scene.directories.make(DIRECTORY)
+    async with running(scene.flow.run):
+        await asyncio.sleep(130)
+        scene.show(live=live)
+        await asyncio.sleep(130)
+
+        assert bool(scene.directories.removed) is live
+
+
+async def test_nothing_goes_while_an_allocate_runs() -> None:
+    scene = Scene()
+    await scene.directories.make(DIRECTORY)
+    async with running(scene.flow.run):
+        await asyncio.sleep(130)
+        async with scene.turn:
+            scene.show()
+            await asyncio.sleep(10)
+            assert scene.directories.removed == []
+        await settle()
+        assert scene.directories.removed == [DIRECTORY]
+
+
+async def test_what_an_allocate_made_anew_meanwhile_stays() -> None:
+    scene = Scene(pod("a", PodPhase.FAILED))
+    await scene.directories.make(DIRECTORY)
+    async with running(scene.flow.run):
+        async with scene.turn:
+            await asyncio.sleep(190)
+            await scene.directories.make(DIRECTORY)
+        await settle()
+
+        assert scene.directories.removed == []
+
+
+async def test_who_is_gone_is_asked_for_once_though_a_directory_resists(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    stuck = _Stuck()
+    scene = Scene(pod("b"), directories=stuck)
+    await stuck.make(DIRECTORY)
+    async with running(scene.flow.run):
+        await asyncio.sleep(600)
+
+        assert stuck.tried > 3
+        assert scene.server.asked == 1
+        assert caplog.messages == ["soft files not tidied"]
+
+
+class _Stuck(FakeDirectories):
+    """Directories that can be listed and not removed."""
+
+    tried = 0
+
+    async def remove(self, name: str) -> None:
+        self.tried += 1
+        self.trouble = f"{name} is busy"
+        try:
+            self._fail()
+        finally:
+            self.trouble = ""
+
+
+async def test_a_host_in_trouble_is_told_of_once_and_when_it_is_well(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO")
+    scene = Scene()
+    scene.directories.trouble = "hung mount"
+    async with running(scene.flow.run):
+        await asyncio.sleep(130)
+        assert caplog.messages == ["soft files not tidied"]
+
+        scene.directories.trouble = ""
+        await asyncio.sleep(60)
+        assert caplog.messages == ["soft files not tidied", "soft files tidied again"]
+
+
+# --- registry files -------------------------------------------------------------------------
+
+
+async def test_a_registry_of_another_size_goes_while_nobody_has_its_npu() -> None:
+    """The library maps it without looking, and containers would die of it."""
+    scene = Scene()
+    scene.use(2)
+    scene.registries.files |= {
+        PhyId(0): OTHER_SIZE,
+        PhyId(1): REGISTRY_BYTES,
+        PhyId(2): OTHER_SIZE,
+    }
+    async with running(scene.flow.run):
+        assert scene.registries.files == {1: REGISTRY_BYTES, 2: OTHER_SIZE}
+
+
+async def test_registries_are_looked_at_every_ten_minutes() -> None:
+    scene = Scene()
+    async with running(scene.flow.run):
+        scene.registries.files[PhyId(0)] = OTHER_SIZE
+        await asyncio.sleep(599)
+        assert scene.registries.files
+
+        await asyncio.sleep(2)
+        assert not scene.registries.files
+
+
+async def test_in_hard_mode_registries_are_left_alone() -> None:
+    scene = Scene()
+    scene.put_hami(HARD)
+    scene.registries.files[PhyId(0)] = OTHER_SIZE
+    async with running(scene.flow.run):
+        await asyncio.sleep(1000)
+        assert scene.registries.files
+
+        scene.put_hami(SOFT)
+        await settle()
+        assert not scene.registries.files
+
+
+async def test_unknown_is_not_nobody() -> None:
+    scene = Scene()
+    scene.use(known=False)
+    scene.registries.files[PhyId(0)] = OTHER_SIZE
+    async with running(scene.flow.run):
+        await asyncio.sleep(1000)
+        assert scene.registries.files
+
+        scene.use()
+        await settle()
+        assert not scene.registries.files
+
+
+async def test_no_registry_goes_while_an_allocate_runs() -> None:
+    scene = Scene()
+    scene.registries.files[PhyId(0)] = OTHER_SIZE
+    async with scene.turn, running(scene.flow.run):
+        assert scene.registries.files
+
+        scene.use(0)
+        scene.turn.release()
+        await settle()
+        assert scene.registries.files, "a container has that NPU by now"
+        await scene.turn.acquire()
+
+
+async def test_registries_in_trouble_do_not_keep_directories_from_going(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    scene = Scene()
+    scene.registries.trouble = "hung mount"
+    await scene.directories.make(DIRECTORY)
+    async with running(scene.flow.run):
+        await asyncio.sleep(130)
+        scene.show()
+        await settle()
+
+        assert scene.directories.removed == [DIRECTORY]
+        assert caplog.messages == ["soft files not tidied"]
