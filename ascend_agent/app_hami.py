@@ -20,6 +20,7 @@ from ascend_agent.flows.follow_hami_config import FollowHamiConfig
 from ascend_agent.flows.hami_offers import HamiOffers
 from ascend_agent.flows.meter_hami import MeterHami
 from ascend_agent.flows.offers import SpecOf
+from ascend_agent.flows.register_node import Cadence, RegisterNode
 from ascend_agent.flows.repair_lock import RepairLock
 from ascend_agent.flows.serve_chosen import ServeChosen
 from ascend_agent.flows.serve_resource import ServeResource
@@ -184,9 +185,17 @@ def _soft_tasks(parts: HamiParts) -> list[TaskSpec]:  # noqa: ARG001
     return []
 
 
-def _registration_tasks(parts: HamiParts) -> list[TaskSpec]:  # noqa: ARG001
+def _registration_tasks(parts: HamiParts) -> list[TaskSpec]:
     """Return what tells the scheduler which NPUs there are."""
-    return []
+    settings = parts.settings
+    flow = RegisterNode(
+        editor=parts.cluster,
+        cadence=Cadence(answer_s=settings.hami_handshake_s, offset_s=settings.hami_report_offset_s),
+        bus=parts.bus,
+        registered=parts.bus.registered.claim("register-node"),
+        clock=parts.clock,
+    )
+    return [TaskSpec(name="register-node", backoff=_ENDLESS, run=flow.run)]
 
 
 def _settle_tasks(parts: HamiParts) -> list[TaskSpec]:
