@@ -1,6 +1,7 @@
 """The host of a simulated node: every file that an answer could rely on exists."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
 
 from ascend_agent.model.allocation import DirectoryWant, PathKind
 from ascend_agent.model.ids import NumaNode
@@ -23,8 +24,13 @@ class SimulatedFiles:
         return None
 
     async def kinds(self, paths: Sequence[str]) -> Mapping[str, PathKind]:
-        """Return that each of *paths* is a file."""
-        return dict.fromkeys(paths, PathKind.FILE)
+        """Return what each of *paths* is by its name: a file has a suffix, or is the tool."""
+        return {path: _kind(PurePosixPath(path)) for path in paths}
+
+
+def _kind(path: PurePosixPath) -> PathKind:
+    is_file = path.suffix != "" or path.name == "npu-smi"
+    return PathKind.FILE if is_file else PathKind.DIRECTORY
 
 
 class SimulatedNuma:
