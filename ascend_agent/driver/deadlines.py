@@ -16,7 +16,7 @@ class Deadlines:
 
     query_s: float = 3.0
     change_s: float = 3.0
-    destroy_s: float = 15.0
+    destroy_s: float = 10.0
     subscribe_s: float = 10.0
     alone_s: float = 30.0
 

@@ -11,7 +11,7 @@ from ascend_agent.driver.deadlines import Deadlines
         ("share_enable", 3),
         ("share_disable", 3),
         ("vnpus_read", 3),
-        ("vnpus_destroy", 15),
+        ("vnpus_destroy", 10),
         ("switches_read", 3),
         ("subscribe", 10),
         ("switches_subscribe", 10),
