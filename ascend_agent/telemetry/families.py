@@ -76,6 +76,6 @@ class _Families(Collector):
         yield from agent_families(measured)
         if measured.hami is not None:
             # Loaded where HAMi schedules alone: elsewhere it would only take memory.
-            from ascend_agent.telemetry.hami_families import hami_families  # noqa: PLC0415
+            from ascend_agent.telemetry import hami_families as of_hami  # noqa: PLC0415 -- as said
 
-            yield from hami_families(seen, measured.hami, counted)
+            yield from of_hami.hami_families(seen, measured.hami, counted)
