@@ -49,7 +49,7 @@ from ascend_agent.flows.keep_isolation import KeepIsolation
 from ascend_agent.flows.log_changes import LogChanges
 from ascend_agent.flows.offers import ResourceOffers
 from ascend_agent.flows.poll_dpus import PollDpus
-from ascend_agent.flows.post_events import PostEvents
+from ascend_agent.flows.post_events import Announcements, PostEvents
 from ascend_agent.flows.read_health import ReadHealth, ReadPeriods
 from ascend_agent.flows.read_usage import ReadUsage
 from ascend_agent.flows.refresh_devices import RefreshDevices, RefreshPeriods
@@ -487,6 +487,14 @@ class Agent:
 
         return app_hami.meter_of(self._settings, self.bus)
 
+    def _hami_announcements(self) -> Announcements | None:
+        """Return what tells of HAMi by Events, where it schedules."""
+        if self._settings.dialect is not DialectName.HAMI:
+            return None
+        from ascend_agent import app_hami  # noqa: PLC0415 -- as above
+
+        return app_hami.announcements_of(self.bus)
+
     def _hami_tasks(self, parts: "HamiParts") -> list[TaskSpec]:
         from ascend_agent import app_hami  # noqa: PLC0415 -- as above
 
@@ -570,7 +578,12 @@ class Agent:
         connect = ConnectCluster(connection=cluster, bus=bus)
         tasks.append(TaskSpec(name="connect-cluster", backoff=_ENDLESS, run=connect.run))
         if self._settings.kubernetes_events:
-            post = PostEvents(poster=cluster, bus=bus, clock=self._clock)
+            post = PostEvents(
+                poster=cluster,
+                bus=bus,
+                clock=self._clock,
+                announcements=self._hami_announcements(),
+            )
             tasks.append(TaskSpec(name="post-events", backoff=_ENDLESS, run=post.run))
         if self._settings.node_labels or self._settings.node_annotations:
             update = UpdateAnnotations(

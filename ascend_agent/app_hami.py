@@ -11,9 +11,12 @@ from functools import partial
 from ascend_agent.bus import Bus
 from ascend_agent.cluster.late import LateConnection
 from ascend_agent.cluster.off import ClusterOff
+from ascend_agent.dialects.hami.grants import claims
 from ascend_agent.dialects.hami.in_force import DEVICE, NODE
 from ascend_agent.driver.process import DriverWorker
+from ascend_agent.driver.vnpus import DriverVnpus
 from ascend_agent.flows.allocate import Allocate, Edits
+from ascend_agent.flows.announce_hami import HamiAnnouncements
 from ascend_agent.flows.answer import Answer, SliceParts
 from ascend_agent.flows.decide import Decide
 from ascend_agent.flows.follow_hami_config import FollowHamiConfig
@@ -25,6 +28,7 @@ from ascend_agent.flows.repair_lock import RepairLock
 from ascend_agent.flows.serve_chosen import ServeChosen
 from ascend_agent.flows.serve_resource import ServeResource
 from ascend_agent.flows.settle_allocations import SettleAllocations
+from ascend_agent.flows.sweep_vnpus import SweepPlan, SweepVnpus
 from ascend_agent.host.container_dirs import LocalContainerDirectories
 from ascend_agent.host.hami_files import HamiDirectories
 from ascend_agent.host.shm import SoftFiles
@@ -34,6 +38,7 @@ from ascend_agent.model.hami import SLOT, HamiChip
 from ascend_agent.model.ids import NodeName
 from ascend_agent.model.kubelet import AllocateServed, ListSent
 from ascend_agent.model.metered import HamiSeen
+from ascend_agent.model.vnpu import SweepMode, VnpuSweep
 from ascend_agent.runtime.backoff import Backoff
 from ascend_agent.runtime.clock import Clock
 from ascend_agent.runtime.supervisor import TaskSpec
@@ -198,6 +203,11 @@ def _registration_tasks(parts: HamiParts) -> list[TaskSpec]:
     return [TaskSpec(name="register-node", backoff=_ENDLESS, run=flow.run)]
 
 
+def announcements_of(bus: Bus) -> HamiAnnouncements:
+    """Return what tells of HAMi by Events."""
+    return HamiAnnouncements(bus)
+
+
 def _settle_tasks(parts: HamiParts) -> list[TaskSpec]:
     """Return what edits after an Allocate, and gives stale locks back."""
     bus = parts.bus
@@ -215,6 +225,24 @@ def _settle_tasks(parts: HamiParts) -> list[TaskSpec]:
     ]
 
 
-def _sweep_tasks(parts: HamiParts) -> list[TaskSpec]:  # noqa: ARG001
+def _sweep_tasks(parts: HamiParts) -> list[TaskSpec]:
     """Return what looks for vNPUs that nobody owns."""
-    return []
+    settings, bus = parts.settings, parts.bus
+    vnpus = bus.vnpus.claim("sweep-vnpus")
+    if settings.vnpu_sweep is SweepMode.OFF:
+        vnpus.put(VnpuSweep(mode=SweepMode.OFF))
+        return []
+    flow = SweepVnpus(
+        driver=DriverVnpus(parts.worker),
+        turn=parts.turn,
+        claims=claims,
+        plan=SweepPlan(
+            mode=settings.vnpu_sweep,
+            every_s=settings.vnpu_sweep_interval_s,
+            grace_s=settings.vnpu_sweep_grace_s,
+        ),
+        bus=bus,
+        vnpus=vnpus,
+        clock=parts.clock,
+    )
+    return [TaskSpec(name="sweep-vnpus", backoff=_ENDLESS, run=flow.run)]

@@ -51,7 +51,7 @@ class Bus:
     readings: Topic[HealthReading]
     """read-health → fold-health, refresh-devices, enable-shares, watch-links"""
     shares: Latest[ShareStates]
-    """enable-shares → fold-health"""
+    """enable-shares → fold-health, post-events"""
     fault_config: Latest[FaultConfigState]
     """follow-fault-config → fold-health, log-changes, update-annotations, post-events,
     feed-metrics, probes"""
@@ -96,7 +96,7 @@ class Bus:
     register-node, repair-lock, sweep-vnpus, tidy-soft, follow-allocations, post-events,
     meter-hami, probes, sim"""
     soft: Latest[SoftHost]
-    """prepare-soft → follow-hami-config, tidy-soft"""
+    """prepare-soft → follow-hami-config, tidy-soft, post-events"""
     registered: Latest[HamiRegistration]
     """register-node → meter-hami, probes, sim"""
     settlements: Topic[Settlement]

@@ -14,8 +14,8 @@ from operator import attrgetter
 from typing import Final, NamedTuple
 
 from ascend_agent.model.fault import FaultCode
-from ascend_agent.model.ids import Millis, PhyId
-from ascend_agent.model.notices import HealthNotice, NoticeKind
+from ascend_agent.model.ids import Millis, PhyId, PodUid
+from ascend_agent.model.notices import Announcement, HealthNotice, NoticeKind
 
 _MOST_SERIES: Final = 100
 _QUIET_MS: Final = 1_800_000  # after so long a pause the next time is a new story
@@ -49,15 +49,22 @@ class ConfigNotice:
     at_ms: Millis
 
 
-Happening = HealthNotice | ConfigNotice
+Happening = HealthNotice | ConfigNotice | Announcement
 
 
 class EventKey(NamedTuple):
-    """What makes two happenings the same thing; None: not about an NPU, or about no code."""
+    """What makes two happenings the same thing; None: not about an NPU, a code, a pod."""
 
     npu: PhyId | None
     code: FaultCode | None
-    reason: EventReason
+    reason: EventReason | str
+    pod: PodUid | None = None
+    about: str = ""
+
+    @property
+    def word(self) -> str:
+        """Return ``reason`` of the Event."""
+        return self.reason.value if isinstance(self.reason, EventReason) else self.reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +143,11 @@ def key_of(happening: Happening) -> EventKey:
     if isinstance(happening, ConfigNotice):
         reason = EventReason.CONFIG_REFUSED if happening.refused else EventReason.CONFIG_TAKEN
         return EventKey(npu=None, code=None, reason=reason)
+    if isinstance(happening, Announcement):
+        pod = happening.pod.uid if happening.pod else None
+        return EventKey(
+            npu=None, code=None, reason=happening.reason, pod=pod, about=happening.about
+        )
     return EventKey(npu=happening.npu.phy, code=happening.code, reason=_REASONS[happening.kind])
 
 
@@ -204,7 +216,8 @@ def event_name(node: str, series: Series) -> str:
     The same as long as the series lasts, so that an attempt whose answer was lost makes no second.
     """
     key = series.key
-    told = f"{node} {key.npu} {key.code} {key.reason.value} {series.first_ms}"
+    more = f" {key.pod} {key.about}" if key.pod or key.about else ""
+    told = f"{node} {key.npu} {key.code} {key.word} {series.first_ms}{more}"
     digest = sha256(told.encode()).hexdigest()[:_DIGITS]
     return f"{node[: _LONGEST_NAME - _DIGITS - 1].rstrip('.-')}.{digest}"
 

@@ -10,31 +10,39 @@ from ascend_agent.faults.event_records import ConfigNotice, EventReason, Happeni
 from ascend_agent.faults.meanings import Meaning, explain, explain_level, explain_upgrade
 from ascend_agent.model.catalog import Catalog
 from ascend_agent.model.ids import Millis
-from ascend_agent.model.notices import HealthNotice, NoticeKind
+from ascend_agent.model.notices import Announcement, HealthNotice, NoticeKind
 
-WARNINGS: Final = frozenset({EventReason.OCCUR, EventReason.UPGRADE, EventReason.CONFIG_REFUSED})
-"""Reasons whose Events are of type Warning."""
+_WARNINGS: Final = frozenset({EventReason.OCCUR, EventReason.UPGRADE, EventReason.CONFIG_REFUSED})
 
 _MS: Final = 1000
 _RULES_KEPT: Final = "the rules before it stay in force; correct it"
+
+
+def is_warning(happening: Happening) -> bool:
+    """Return whether the Event is of type Warning."""
+    if isinstance(happening, Announcement):
+        return happening.warning
+    return key_of(happening).reason in _WARNINGS
 
 
 def action_of(happening: Happening) -> str:
     """Return ``action`` of the Event: the level where there is one."""
     if isinstance(happening, HealthNotice) and happening.kind is not NoticeKind.RELEASED:
         return happening.level.value
-    return key_of(happening).reason.value
+    return key_of(happening).word
 
 
 def message_of(happening: Happening, *, node: str, catalog: Catalog) -> str:
     """Return ``message`` of the Event; it may be longer than the API allows."""
     if isinstance(happening, ConfigNotice):
         return _config_message(happening, node)
-    kind, reason = happening.kind, key_of(happening).reason
+    if isinstance(happening, Announcement):
+        return happening.message
+    kind, assertion = happening.kind, key_of(happening).word
     code = "none" if happening.code is None else catalog.text_of(happening.code)
     facts = {
         "nodeName": node,
-        **({} if happening.upgrade else {"assertion": reason.value}),
+        **({} if happening.upgrade else {"assertion": assertion}),
         **_place(happening),
         "faultCodes": code,
         "faultLevelName": happening.level.value,

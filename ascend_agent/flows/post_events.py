@@ -1,5 +1,6 @@
-"""Notices and refused fault rules → Kubernetes Events of the own Node.
+"""Notices, refused fault rules, what else is announced → Kubernetes Events of the own Node.
 
+Those that a pod's owner should see are about the pod instead.
 Posts only while this agent serves the node. What is told together and when is decided by policy
 (``faults.event_records``); here is one attempt after another, and what an error means: away for
 now, missing rule, gone, or never to be had. Nothing waits for an Event, and none is owed: what
@@ -8,7 +9,9 @@ can't be told is counted, and said in the log once.
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Protocol
 
 from ascend_agent.bus import Bus
 from ascend_agent.errors import (
@@ -22,12 +25,13 @@ from ascend_agent.errors import (
 )
 from ascend_agent.faults import event_records as records
 from ascend_agent.faults.catalog import CATALOG
-from ascend_agent.faults.event_words import WARNINGS, action_of, message_of
+from ascend_agent.faults.event_words import action_of, is_warning, message_of
 from ascend_agent.interfaces import EventPoster
 from ascend_agent.model.catalog import Catalog
 from ascend_agent.model.cluster import NodeEvent, NodeObject
 from ascend_agent.model.ids import Millis
 from ascend_agent.model.kubelet import InstancePhase
+from ascend_agent.model.notices import Announcement
 from ascend_agent.runtime.backoff import Backoff, jittered
 from ascend_agent.runtime.beside import beside
 from ascend_agent.runtime.clock import Clock
@@ -44,10 +48,27 @@ _MOST_SAID = 8
 _TOO_MUCH = "more happened at once than there are Events for"
 
 
-class PostEvents:
-    """Tells of faults by Events."""
+class Announcements(Protocol):
+    """What a dialect has to tell besides."""
 
-    def __init__(self, *, poster: EventPoster, bus: Bus, clock: Clock) -> None:
+    def attach(self, wakeup: Wakeup) -> None:
+        """Set *wakeup* whenever there may be more to tell."""
+
+    def take(self, now: Millis) -> Sequence[Announcement]:
+        """Return what there is to tell since the last call, oldest first; never raises."""
+
+
+class PostEvents:
+    """Tells of faults by Events; *announcements* None: of nothing besides."""
+
+    def __init__(
+        self,
+        *,
+        poster: EventPoster,
+        bus: Bus,
+        clock: Clock,
+        announcements: Announcements | None = None,
+    ) -> None:
         self._poster = poster
         self._bus = bus
         self._clock = clock
@@ -55,6 +76,9 @@ class PostEvents:
         for channel in (bus.fault_config, bus.instance, bus.own_node):
             channel.attach(self._wakeup)
         self._notices = bus.notices.subscribe(self._wakeup)
+        self._announcements = announcements
+        if announcements is not None:
+            announcements.attach(self._wakeup)
         self._book = records.EventBook()
         self._live = False
         self._refused: tuple[str, ...] = ()
@@ -86,6 +110,7 @@ class PostEvents:
     async def _take(self) -> None:
         """Take in what happened; what did while another agent serves the node is its to tell."""
         lost, instance = 0, self._bus.instance.value
+        announced = self._announcements.take(self._clock.now()) if self._announcements else ()
         try:
             notices = self._notices.drain()
         except LaggedError as error:
@@ -95,6 +120,7 @@ class PostEvents:
         for start in range(0, len(notices), _AT_ONCE):
             await asyncio.sleep(0)  # the kubelet's streams first: people can wait
             self._book = records.noted(self._book, notices[start : start + _AT_ONCE])
+        self._book = records.noted(self._book, announced)
         self._take_config()
         self._take_heart()
         self._lose(lost, why=_TOO_MUCH)
@@ -146,7 +172,11 @@ class PostEvents:
             else:
                 self._give_up(series, error)
         except (ClusterUnreachableError, ThrottledError, ConflictError, ForbiddenError) as error:
-            self._rest(error)
+            if isinstance(error, ForbiddenError) and series.key.pod is not None:
+                # A namespace that is being deleted takes no Event: no reason to hold others back.
+                self._give_up(series, error)
+            else:
+                self._rest(error)
         except ClusterError as error:
             self._give_up(series, error)
         else:
@@ -189,13 +219,14 @@ class PostEvents:
         return NodeEvent(
             name=records.event_name(node.name, series),
             node_uid=node.uid,
-            warning=series.key.reason in WARNINGS,
-            reason=series.key.reason.value,
+            warning=is_warning(happening),
+            reason=series.key.word,
             action=action_of(happening),
             message=message_of(happening, node=node.name, catalog=self._catalog()),
             count=series.count,
             first_ms=series.first_ms,
             last_ms=series.last_ms,
+            pod=happening.pod if isinstance(happening, Announcement) else None,
         )
 
     def _catalog(self) -> Catalog:

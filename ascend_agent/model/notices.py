@@ -7,6 +7,7 @@ from ascend_agent.model.fault import FaultCode, FaultLevel
 from ascend_agent.model.ids import Millis, PhyId
 from ascend_agent.model.isolation import UpgradeKind
 from ascend_agent.model.npu import Npu
+from ascend_agent.model.pods import PodRef
 
 
 class NoticeKind(Enum):
@@ -33,6 +34,22 @@ class HealthNotice:
     level: FaultLevel
     at_ms: Millis
     upgrade: UpgradeKind | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Announcement:
+    """Something worth an Event in words of its own, about the own Node or about *pod*.
+
+    ``about`` sets it apart from others of its ``reason``; those that agree in all three are the
+    same thing happening again.
+    """
+
+    reason: str
+    message: str
+    warning: bool
+    at_ms: Millis
+    pod: PodRef | None = None
+    about: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from ascend_agent.faults import event_records as records
 from ascend_agent.faults.event_records import ConfigNotice, EventBook, EventReason, Series
 from ascend_agent.model.fault import FaultCode, FaultLevel
-from ascend_agent.model.ids import Millis
-from ascend_agent.model.notices import HealthNotice, NoticeKind
+from ascend_agent.model.ids import Millis, PodUid
+from ascend_agent.model.notices import Announcement, HealthNotice, NoticeKind
+from ascend_agent.model.pods import PodKey, PodRef
 from tests.fakes.npus import npu
 
 T0 = 1_800_000_000_000
@@ -90,7 +91,7 @@ def test_other_npus_and_other_codes_have_their_own() -> None:
 )
 def test_reasons_are_mindclusters(kind: NoticeKind, reason: str) -> None:
     """People and alert rules filter by them."""
-    assert records.key_of(notice(kind=kind)).reason.value == reason
+    assert records.key_of(notice(kind=kind)).word == reason
 
 
 def test_refused_and_accepted_rules_are_things_of_their_own() -> None:
@@ -99,7 +100,7 @@ def test_refused_and_accepted_rules_are_things_of_their_own() -> None:
 
     book = book_of(refused, taken, refused)
 
-    assert [(key.reason.value, series.count) for key, series in book.series.items()] == [
+    assert [(key.word, series.count) for key, series in book.series.items()] == [
         ("FaultConfigTaken", 1),
         ("FaultConfigRefused", 2),
     ]
@@ -300,3 +301,31 @@ def test_every_happening_is_told_or_lost_and_nothing_is_unbounded(
 
     assert shown + book.lost == len(steps)
     assert len(book.series) <= 100
+
+
+def announcement(pod: str = "", *, about: str = "", at: int = 0) -> Announcement:
+    ref = PodRef(key=PodKey(namespace="default", name="p"), uid=PodUid(pod)) if pod else None
+    return Announcement(
+        reason="R", message="m", warning=True, at_ms=Millis(T0 + at), pod=ref, about=about
+    )
+
+
+def test_what_is_announced_is_one_thing_by_reason_pod_and_subject() -> None:
+    """A pod that is made anew is another one, though people call it the same."""
+    book = book_of(
+        announcement("u1"),
+        announcement("u1", at=5),
+        announcement("u2"),
+        announcement(),
+        announcement(about="npu 1"),
+    )
+    posted, _ = drained(book)
+
+    assert sorted((one.key.pod or "", one.key.about, one.count) for one in posted) == [
+        ("", "", 1),
+        ("", "npu 1", 1),
+        ("u1", "", 2),
+        ("u2", "", 1),
+    ]
+    assert {one.key.word for one in posted} == {"R"}
+    assert len({records.event_name("n1", one) for one in posted}) == 4

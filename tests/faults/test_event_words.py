@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from ascend_agent.faults.catalog import CATALOG
-from ascend_agent.faults.event_records import ConfigNotice, EventReason
-from ascend_agent.faults.event_words import WARNINGS, action_of, message_of
+from ascend_agent.faults.event_records import ConfigNotice, Happening
+from ascend_agent.faults.event_words import action_of, is_warning, message_of
 from ascend_agent.faults.meanings import explain, explain_level, explain_upgrade
 from ascend_agent.model.fault import FaultCode, FaultLevel
 from ascend_agent.model.ids import CardId, Millis, SlotId
 from ascend_agent.model.isolation import UpgradeKind
-from ascend_agent.model.notices import HealthNotice, NoticeKind
+from ascend_agent.model.notices import Announcement, HealthNotice, NoticeKind
 from tests.fakes.npus import npu, without_address
 
 AT = Millis(1_767_607_200_999)  # 2026-01-05 10:00:00.999 UTC
@@ -157,9 +157,26 @@ def test_the_action_is_the_level_where_there_is_one() -> None:
     assert action_of(ConfigNotice(refused=("x",), source="", at_ms=AT)) == "FaultConfigRefused"
 
 
-def test_what_is_bad_is_a_warning_and_nothing_else() -> None:
-    assert {
-        EventReason.OCCUR,
-        EventReason.UPGRADE,
-        EventReason.CONFIG_REFUSED,
-    } == WARNINGS
+@pytest.mark.parametrize(
+    ("happening", "warning"),
+    [
+        (notice(NoticeKind.OCCURRED), True),
+        (notice(NoticeKind.UPGRADED), True),
+        (notice(NoticeKind.RECOVERED), False),
+        (notice(NoticeKind.ONE_OFF), False),
+        (notice(NoticeKind.RELEASED), False),
+        (ConfigNotice(refused=("x",), source="", at_ms=AT), True),
+        (ConfigNotice(refused=(), source="", at_ms=AT), False),
+        (Announcement(reason="R", message="m", warning=True, at_ms=AT), True),
+        (Announcement(reason="R", message="m", warning=False, at_ms=AT), False),
+    ],
+)
+def test_what_is_bad_is_a_warning_and_nothing_else(happening: Happening, *, warning: bool) -> None:
+    assert is_warning(happening) is warning
+
+
+def test_what_is_announced_has_its_own_words() -> None:
+    announced = Announcement(reason="AscendAllocateFailed", message="why", warning=True, at_ms=AT)
+
+    assert action_of(announced) == "AscendAllocateFailed"
+    assert message_of(announced, node="n1", catalog=CATALOG) == "why"

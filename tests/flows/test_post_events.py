@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
@@ -21,22 +21,25 @@ from ascend_agent.errors import (
 )
 from ascend_agent.faults.catalog import CATALOG
 from ascend_agent.flows.follow_cluster import FollowCluster
-from ascend_agent.flows.post_events import PostEvents
+from ascend_agent.flows.post_events import Announcements, PostEvents
 from ascend_agent.model.cluster import NodeEvent, NodeObject
 from ascend_agent.model.fault import FaultCode, FaultLevel
 from ascend_agent.model.fault_rules import FaultConfigState, FaultRules
-from ascend_agent.model.ids import Millis
+from ascend_agent.model.ids import Millis, PodUid
 from ascend_agent.model.kubelet import InstancePhase, InstanceState
-from ascend_agent.model.notices import HealthNotice, NoticeKind
+from ascend_agent.model.notices import Announcement, HealthNotice, NoticeKind
+from ascend_agent.model.pods import PodKey, PodRef
 from ascend_agent.runtime.clock import Clock
 from ascend_agent.runtime.latest import LatestWriter
 from ascend_agent.runtime.topic import Publisher
+from ascend_agent.runtime.wakeup import Wakeup
 from tests.fakes.cluster import FakeCluster, node_object
 from tests.fakes.npus import npu
 from tests.fakes.running import running
 
 CODE = 0x8C064E00
 HOLDING = InstanceState(phase=InstancePhase.HOLDING)
+P1 = PodRef(key=PodKey(namespace="team", name="p1"), uid=PodUid("uid-1"))
 WAITING = InstanceState(phase=InstancePhase.WAITING, holder="another")
 RULES = FaultConfigState(rules=FaultRules(catalog=CATALOG, source="built-in"), version=1)
 AWAY = ClusterUnreachableError("create", "events/e", "nobody answers")
@@ -75,7 +78,11 @@ class _Node:
 
 @asynccontextmanager
 async def posting(
-    cluster: FakeCluster, *, instance: InstanceState | None = HOLDING, seen: bool = True
+    cluster: FakeCluster,
+    *,
+    instance: InstanceState | None = HOLDING,
+    seen: bool = True,
+    announcements: Announcements | None = None,
 ) -> AsyncIterator[_Node]:
     bus, clock = Bus([]), Clock()
     node = _Node(
@@ -90,9 +97,32 @@ async def posting(
         node.instance.put(instance)
     if seen:
         node.node.put(cluster.node)
-    flow = PostEvents(poster=cluster, bus=bus, clock=clock)
+    flow = PostEvents(poster=cluster, bus=bus, clock=clock, announcements=announcements)
     async with running(flow.run):
         yield node
+
+
+class _Announcing:
+    """Has something to tell whenever the test says so."""
+
+    def __init__(self) -> None:
+        self.waiting: list[Announcement] = []
+        self._wakeups: list[Wakeup] = []
+
+    def attach(self, wakeup: Wakeup) -> None:
+        self._wakeups.append(wakeup)
+
+    def take(self, now: Millis) -> Sequence[Announcement]:
+        waiting = [replace(each, at_ms=now) for each in self.waiting]
+        self.waiting.clear()
+        return waiting
+
+    def announce(self, message: str, *, pod: PodRef | None = P1) -> None:
+        self.waiting.append(
+            Announcement(reason="Told", message=message, warning=True, at_ms=Millis(0), pod=pod)
+        )
+        for wakeup in self._wakeups:
+            wakeup.set()
 
 
 async def soon() -> None:
@@ -468,3 +498,47 @@ async def test_it_works_with_what_follow_cluster_shows() -> None:
         await soon()
 
     assert [event.reason for event in cluster.events.values()] == ["Notice"]
+
+
+async def test_what_is_announced_of_a_pod_is_an_event_about_the_pod() -> None:
+    """AL-8."""
+    cluster, announcing = FakeCluster(), _Announcing()
+    async with posting(cluster, announcements=announcing) as node:
+        for message in ("first", "again"):
+            announcing.announce(message)
+            await asyncio.sleep(5)
+        announcing.announce("of the node", pod=None)
+        await soon()
+
+    assert node.shown() == [("Told", 2), ("Told", 1)]
+    assert [(one.pod, one.message) for one in node.events] == [(P1, "again"), (None, "of the node")]
+    assert {one.warning for one in node.events} == {True}
+
+
+async def test_what_is_announced_while_another_agent_serves_is_its_to_tell() -> None:
+    cluster, announcing = FakeCluster(), _Announcing()
+    async with posting(cluster, instance=WAITING, announcements=announcing) as node:
+        announcing.announce("first")
+        await soon()
+        node.instance.put(HOLDING)
+        await soon()
+
+    assert node.shown() == []
+
+
+async def test_a_namespace_that_takes_no_events_holds_no_other_back(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """One that is being deleted refuses all that is new in it, as a missing rule would."""
+    cluster, announcing = FakeCluster(), _Announcing()
+    cluster.error = ForbiddenError("create", "events/e", "the namespace is being terminated")
+    async with posting(cluster, announcements=announcing) as node:
+        announcing.announce("lost")
+        await soon()
+        cluster.error = None
+        node.happens()
+        await soon()
+
+    assert node.shown() == [("Occur", 1)]
+    assert warnings(caplog) == ["events lost"]
+    assert cluster.lost_events == 1
