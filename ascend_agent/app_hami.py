@@ -14,25 +14,37 @@ from ascend_agent.cluster.off import ClusterOff
 from ascend_agent.dialects.hami.grants import claims
 from ascend_agent.dialects.hami.in_force import DEVICE, NODE
 from ascend_agent.driver.process import DriverWorker
+from ascend_agent.driver.share import DriverShares
+from ascend_agent.driver.usage import DriverUsage
 from ascend_agent.driver.vnpus import DriverVnpus
 from ascend_agent.flows.allocate import Allocate, Edits
 from ascend_agent.flows.announce_hami import HamiAnnouncements
 from ascend_agent.flows.answer import Answer, SliceParts
 from ascend_agent.flows.decide import Decide
+from ascend_agent.flows.enable_shares import EnableShares, SoftShares
 from ascend_agent.flows.follow_hami_config import FollowHamiConfig
 from ascend_agent.flows.hami_offers import HamiOffers
 from ascend_agent.flows.meter_hami import MeterHami
 from ascend_agent.flows.offers import SpecOf
+from ascend_agent.flows.own_shares import OwnShares
+from ascend_agent.flows.prepare_soft import PrepareSoft
 from ascend_agent.flows.register_node import Cadence, RegisterNode
 from ascend_agent.flows.repair_lock import RepairLock
 from ascend_agent.flows.serve_chosen import ServeChosen
 from ascend_agent.flows.serve_resource import ServeResource
 from ascend_agent.flows.settle_allocations import SettleAllocations
 from ascend_agent.flows.sweep_vnpus import SweepPlan, SweepVnpus
+from ascend_agent.flows.tidy_soft import TidySoft
+from ascend_agent.host.assets import HostAssets
 from ascend_agent.host.container_dirs import LocalContainerDirectories
 from ascend_agent.host.hami_files import HamiDirectories
+from ascend_agent.host.registry_files import LocalRegistryFiles
+from ascend_agent.host.share_record import NAME as SHARES
+from ascend_agent.host.share_record import FileShareRecord
 from ascend_agent.host.shm import SoftFiles
-from ascend_agent.interfaces import HostFiles, Injection, SchedulerDialect
+from ascend_agent.host.state_file import LocalStateFile
+from ascend_agent.host.stated_assets import StatedAssets
+from ascend_agent.interfaces import HostFiles, Injection, SchedulerDialect, SoftPreparation
 from ascend_agent.kubelet.endpoint import KubeletEndpoint
 from ascend_agent.model.hami import SLOT, HamiChip
 from ascend_agent.model.ids import NodeName
@@ -43,7 +55,7 @@ from ascend_agent.runtime.backoff import Backoff
 from ascend_agent.runtime.clock import Clock
 from ascend_agent.runtime.supervisor import TaskSpec
 from ascend_agent.runtime.topic import Publisher
-from ascend_agent.settings import Settings
+from ascend_agent.settings import DriverKind, Settings
 from ascend_agent.slicing import load_mode, plan
 
 _ENDLESS = Backoff(delays_s=(0.05, 0.2, 1.0, 5.0, 10.0, 30.0), endless=True)
@@ -185,9 +197,48 @@ def _config_tasks(parts: HamiParts) -> list[TaskSpec]:
     return [TaskSpec(name="follow-hami-config", run=flow.run)]
 
 
-def _soft_tasks(parts: HamiParts) -> list[TaskSpec]:  # noqa: ARG001
+def _soft_tasks(parts: HamiParts) -> list[TaskSpec]:
     """Return what makes the host ready for soft slices, and keeps it tidy."""
-    return []
+    settings, bus = parts.settings, parts.bus
+    root, region = settings.hami_root, settings.hami_shared_region
+    prepare = PrepareSoft(
+        preparation=_preparation(settings),
+        host=parts.host,
+        where=settings.soft_paths,
+        hami=bus.hami,
+        served=bus.served,
+        soft=bus.soft.claim("prepare-soft"),
+    )
+    shares = DriverShares(parts.worker)
+    record = FileShareRecord(LocalStateFile(directory=settings.state_dir, name=SHARES))
+    own = OwnShares(switch=shares, processes=DriverUsage(parts.worker), record=record)
+    enable = EnableShares(
+        share=shares,
+        inventory=bus.inventory,
+        faults=bus.faults,
+        readings=bus.readings,
+        shares=bus.shares.claim("enable-shares"),
+        soft=SoftShares(hami=bus.hami, allocations=bus.allocations, own=own),
+    )
+    tidy = TidySoft(
+        directories=LocalContainerDirectories(root=root),
+        registries=LocalRegistryFiles(region=region),
+        reader=parts.cluster,
+        bus=bus,
+        turn=parts.turn,
+    )
+    return [
+        TaskSpec(name="prepare-soft", backoff=_ENDLESS, run=prepare.run),
+        TaskSpec(name="enable-shares", backoff=_ENDLESS, run=enable.run),
+        TaskSpec(name="tidy-soft", backoff=_ENDLESS, run=tidy.run),
+    ]
+
+
+def _preparation(settings: Settings) -> SoftPreparation:
+    root, region = settings.hami_root, settings.hami_shared_region
+    if settings.driver is DriverKind.SIMULATED:
+        return StatedAssets((root, region))
+    return HostAssets(assets=settings.hami_assets, root=root, region=region)
 
 
 def _registration_tasks(parts: HamiParts) -> list[TaskSpec]:
