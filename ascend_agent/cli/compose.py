@@ -10,12 +10,22 @@ from pathlib import Path
 from ascend_agent.cli.arguments import Arguments, Given, option_of
 from ascend_agent.cli.options import Command
 from ascend_agent.errors import ConfigError
-from ascend_agent.settings import DriverKind, LogLevel, LogStyle, Problem, Settings, build_settings
+from ascend_agent.settings import (
+    DialectName,
+    DriverKind,
+    LogLevel,
+    LogStyle,
+    Problem,
+    Settings,
+    build_settings,
+)
 
 _OF_THE_NODE = ("chip", "npus", "seed")
 _FOR_PEOPLE = {"log_level": LogLevel.CRITICAL, "log_style": LogStyle.CONSOLE}
 _OF_PEOPLE = frozenset({Command.SIM, Command.FAULTS})
 _BESIDE_PEOPLE = frozenset({"fault_config_dir", "hang_config"})
+_SIMULATED_NAME = "simulated"
+"""HAMi's scheduler knows a node by name, and a simulated one has nobody to give it one."""
 _LONGEST_S = {"an hour": 3600.0, "a week": 7 * 86400.0}
 _CHECK_S = 15.0
 _YES = frozenset({"1", "true", "yes", "on"})
@@ -63,6 +73,8 @@ def compose(arguments: Arguments) -> tuple[Settings, Show]:
         values |= _FOR_PEOPLE
     if arguments.command is Command.SIM:
         values["driver"] = DriverKind.SIMULATED
+        if "dialect" in given and given["dialect"].value == DialectName.HAMI:
+            values["node_name"] = _SIMULATED_NAME
     if node := _take_node(given, problems):
         values["simulated"] = node
     if beside := node.get("fault_config_dir"):
@@ -70,6 +82,8 @@ def compose(arguments: Arguments) -> tuple[Settings, Show]:
     if show.check and not problems:
         problems += _check_problems(show, expects=bool(node.get("expect")))
     values |= {sets: _value(sets, one, arguments.command) for sets, one in given.items()}
+    if arguments.command is Command.SIM:
+        problems += _pod_problems(node, dialect=str(values.get("dialect", "")))
     built = build_settings(values)
     if not isinstance(built, Settings):
         problems += [_text(problem, arguments.given) for problem in built]
@@ -86,6 +100,11 @@ def _value(sets: str, one: Given, command: Command) -> str:
     if command in _OF_PEOPLE and sets in _BESIDE_PEOPLE and one.value:
         return str(Path(one.value).absolute())
     return one.value
+
+
+def _pod_problems(node: Mapping[str, object], *, dialect: str) -> Iterator[str]:
+    if dialect != DialectName.HAMI.value and (node.get("pods") or node.get("soft")):
+        yield "--scenario: has pods or soft, which are HAMi's; add --dialect hami"
 
 
 def _check_problems(show: Show, *, expects: bool) -> Iterator[str]:

@@ -104,10 +104,18 @@ class SwitchExpectation(_Expectation):
 
 
 class PodExpectation(_Expectation):
-    """How many NPUs a pod of the embedded kubelet holds then; one that was refused holds none."""
+    """What a pod has then: so many NPUs, none where it was refused.
 
-    pod: Literal["training-0", "inference-0"]
-    npus: int = Field(ge=0)
+    Of HAMi's pods also ``phase`` (``gone`` where there is no such pod), the ``template`` of a hard
+    slice (``none`` otherwise), and the quotas of a soft one.
+    """
+
+    pod: str
+    npus: int | None = Field(default=None, ge=0)
+    phase: Literal["Pending", "Running", "Failed", "gone"] | None = None
+    template: Annotated[str | None, BeforeValidator(_parse_none)] = None
+    memory_mib: Annotated[int | None, BeforeValidator(_parse_none)] = None
+    core_percent: Annotated[int | None, BeforeValidator(_parse_none)] = None
 
     @classmethod
     def _subject(cls) -> frozenset[str]:

@@ -87,6 +87,8 @@ def _without_tag(
     match where:
         case ("steps" | "expect" as of, int(number), str(kind), *rest) if f"{of} {kind}" in kinds:
             return (of, number, *rest), f"{of} {kind}"
+        case ("pods", int(), *_):
+            return where, "pods"
         case _:
             return where, ""
 

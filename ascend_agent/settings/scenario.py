@@ -19,6 +19,7 @@ from ascend_agent.settings.expectations import (
     SwitchExpectation,
 )
 from ascend_agent.settings.problems import Problem, describe, shown
+from ascend_agent.settings.scenario_pods import ScenarioPod
 from ascend_agent.settings.simulated import SimulatedNode
 from ascend_agent.settings.steps import (
     DpuStep,
@@ -47,6 +48,7 @@ _KNOWN = {
     "steps vnpu": tuple(VnpuStep.model_fields),
     "steps dpu": tuple(DpuStep.model_fields),
     "steps link": tuple(LinkStep.model_fields),
+    "pods": tuple(ScenarioPod.model_fields),
     "expect npu": tuple(NpuExpectation.model_fields),
     "expect switches": tuple(SwitchExpectation.model_fields),
     "expect pod": tuple(PodExpectation.model_fields),
@@ -118,8 +120,8 @@ def parse_scenario(data: bytes | str, *, name: str, **overrides: object) -> Simu
 def _place(problem: Problem) -> str:
     """Return where in the file: ``, step 3, at_s`` counts steps from 1, as people do."""
     match problem.where:
-        case ("steps" | "expect" as of, int(number), *rest):
-            entry = "step" if of == "steps" else of
+        case ("steps" | "expect" | "pods" as of, int(number), *rest):
+            entry = of.removesuffix("s") if of != "expect" else of
             return "".join([f", {entry} {number + 1}", *(f", {part}" for part in rest)])
         case where:
             return "".join(f", {part}" for part in where)

@@ -14,9 +14,18 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from pydantic_core import InitErrorDetails, PydanticCustomError, ValidationError
 
 from ascend_agent.model.chip import Ports
-from ascend_agent.settings.expectations import Expectation, NpuExpectation, SwitchExpectation
+from ascend_agent.settings.expectations import (
+    Expectation,
+    NpuExpectation,
+    PodExpectation,
+    SwitchExpectation,
+)
+from ascend_agent.settings.scenario_pods import ScenarioPod
 from ascend_agent.settings.steps import DpuStep, LinkStep, ProcessStep, Step, VnpuStep
 from ascend_agent.settings.switch_steps import SwitchStep
+
+PLAIN_PODS = ("training-0", "inference-0")
+"""The pods that a scenario is played with where it has none of its own."""
 
 _MOST_CARDS = 64  # the driver's limit, both API generations
 
@@ -62,7 +71,8 @@ CHIPS: Mapping[str, ChipShape] = MappingProxyType(
 class SimulatedNode(BaseModel):
     """A whole node of one chip, and its scenario; step times count from the node's start.
 
-    Scenario: ``chip``, ``npus``, ``seed``, ``fault_config_dir``, ``steps``, ``expect``. NPUs are
+    Scenario: ``chip``, ``npus``, ``seed``, ``fault_config_dir``, ``steps``, ``expect``; for HAMi
+    ``soft`` and ``pods``. NPUs are
     numbered from 0 by physical id, cards from 0; an NPU's card is its number divided by the NPUs
     of a card.
     """
@@ -79,6 +89,12 @@ class SimulatedNode(BaseModel):
         description="directory of fault rules, seen from the file; --fault-config-dir wins over it",
     )
     steps: tuple[Step, ...] = ()
+    soft: bool = Field(
+        default=False, description="the node gives soft slices; needs --dialect hami"
+    )
+    pods: tuple[ScenarioPod, ...] = Field(
+        default=(), description="pods that HAMi's scheduler places here; needs --dialect hami"
+    )
     expect: tuple[Expectation, ...] = Field(
         default=(), description="what should be true when, see below; `sim --check` looks"
     )
@@ -94,7 +110,12 @@ class SimulatedNode(BaseModel):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        if errors := [*_size_errors(self), *_step_errors(self), *_expectation_errors(self)]:
+        if errors := [
+            *_size_errors(self),
+            *_step_errors(self),
+            *_pod_errors(self),
+            *_expectation_errors(self),
+        ]:
             raise ValidationError.from_exception_data("SimulatedNode", errors)
         return self
 
@@ -184,7 +205,16 @@ def _step_errors(node: SimulatedNode) -> Sequence[InitErrorDetails]:
     return errors
 
 
+def _pod_errors(node: SimulatedNode) -> Iterator[InitErrorDetails]:
+    names: set[str] = set()
+    for number, pod in enumerate(node.pods):
+        if pod.pod in names:
+            yield _error(("pods", number, "pod"), pod.pod, "stands twice; give each its own name")
+        names.add(pod.pod)
+
+
 def _expectation_errors(node: SimulatedNode) -> Iterator[InitErrorDetails]:
+    names = [one.pod for one in node.pods] or PLAIN_PODS
     for number, expectation in enumerate(node.expect):
         match expectation:
             case NpuExpectation(npu=npus) if max(npus) >= node.count:
@@ -196,6 +226,9 @@ def _expectation_errors(node: SimulatedNode) -> Iterator[InitErrorDetails]:
             case SwitchExpectation(switches=health) if not CHIPS[node.chip].switches:
                 text = f"can't be: a node of {node.chip} has no switches; {_with_switches()}"
                 yield _error(("expect", number, "switches", "switches"), health.value, text)
+            case PodExpectation(pod=pod) if pod not in names:
+                text = f"is no pod of this scenario; use one of {', '.join(names)}"
+                yield _error(("expect", number, "pod", "pod"), pod, text)
             case _:
                 pass
 

@@ -25,13 +25,24 @@ _MOST = 3
 class Sight:
     """What can be seen of a node at one moment.
 
-    ``kubelet`` is the health that the kubelet holds of each NPU it was told of, ``pods`` how many
-    NPUs each pod has.
+    ``kubelet`` is the health that the kubelet holds of each NPU it was told of, ``pods`` what each
+    pod has, by name.
     """
 
     view: NodeView
     kubelet: Mapping[PhyId, bool]
-    pods: Mapping[str, int]
+    pods: Mapping[str, "PodSight"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodSight:
+    """What can be seen of a pod; ``template`` and the quotas are those of HAMi's slices."""
+
+    npus: tuple[PhyId, ...] = ()
+    phase: str = "gone"
+    template: str | None = None
+    memory_mib: int | None = None
+    core_percent: int | None = None
 
 
 def differences(expectation: Expectation, sight: Sight) -> str:
@@ -41,9 +52,8 @@ def differences(expectation: Expectation, sight: Sight) -> str:
             return _first(_of_npus(expectation, sight))
         case SwitchExpectation():
             return _of_switches(expectation, sight.view)
-        case PodExpectation(pod=pod, npus=npus):
-            held = sight.pods.get(pod, 0)
-            return "" if held == npus else f"pod {pod} has {held} NPUs, not {npus}"
+        case PodExpectation():
+            return _of_pod(expectation, sight.pods.get(expectation.pod, PodSight()))
         case other:
             assert_never(other)
 
@@ -72,7 +82,19 @@ def _of_switches(expectation: SwitchExpectation, view: NodeView) -> str:
     return _told(expectation, found)
 
 
-def _told(expectation: NpuExpectation | SwitchExpectation, found: Mapping[str, object]) -> str:
+def _of_pod(expectation: PodExpectation, pod: PodSight) -> str:
+    found: Mapping[str, object] = {
+        "npus": len(pod.npus),
+        "phase": pod.phase,
+        "template": pod.template,
+        "memory_mib": pod.memory_mib,
+        "core_percent": pod.core_percent,
+    }
+    told = _told(expectation, found)
+    return f"pod {expectation.pod}: {told}" if told else ""
+
+
+def _told(expectation: Expectation, found: Mapping[str, object]) -> str:
     wanted = {key: getattr(expectation, key) for key in found if key in expectation.said}
     return ", ".join(
         f"{key} {_shown(key, found[key])}, not {_shown(key, value)}"

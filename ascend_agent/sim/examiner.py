@@ -8,14 +8,11 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 
-from ascend_agent.bus import Bus
-from ascend_agent.model.ids import PhyId
 from ascend_agent.runtime.wakeup import Wakeup
 from ascend_agent.settings import Expectation
-from ascend_agent.sim.device_names import NpusOf
-from ascend_agent.sim.differences import Sight, differences
+from ascend_agent.sim.differences import differences
 from ascend_agent.sim.entries import Entry
-from ascend_agent.sim.kubelet import EmbeddedKubelet
+from ascend_agent.sim.sights import Sights
 
 PATIENCE_S = 0.5
 """How much later than its time an expectation may come true, in real time."""
@@ -30,17 +27,13 @@ class Examiner:
     def __init__(
         self,
         *,
-        bus: Bus,
-        kubelet: EmbeddedKubelet,
-        npus_of: NpusOf,
+        sights: Sights,
         expectations: Sequence[Expectation],
         started: float,
         tell: Callable[[Entry], None],
         patience_s: float = PATIENCE_S,
     ) -> None:
-        self._bus = bus
-        self._kubelet = kubelet
-        self._npus_of = npus_of
+        self._sights = sights
         self._started = started
         self._tell = tell
         self._failures: list[str] = []
@@ -58,23 +51,18 @@ class Examiner:
         """Examine until all expectations are met or failed."""
         count = len(self._open)
         wakeup = Wakeup()
-        self._bus.node.attach(wakeup)
-        reader = self._kubelet.happened.subscribe(wakeup)
-        try:
+        with self._sights.waking(wakeup) as drain:
             while self._open:
                 next_s = min(watch.next_s for watch in self._open)
                 await wakeup.wait(self._started + next_s)
-                reader.drain()
+                drain()
                 self._look(asyncio.get_running_loop().time() - self._started)
-        finally:
-            reader.close()
-            self._bus.node.detach(wakeup)
         facts = {"expectations": count, "failed": len(self._failures)}
         self._tell(Entry(at_ns=time.monotonic_ns(), event="examined", facts={**facts}))
 
     def _look(self, now_s: float) -> None:
         due = [watch for watch in self._open if watch.expectation.at_s <= now_s]
-        sight = self._see() if due else None
+        sight = self._sights.see() if due else None
         for watch in due:
             trouble = differences(watch.expectation, sight) if sight else "the agent has no view"
             if watch.look(trouble, now_s):
@@ -88,21 +76,6 @@ class Examiner:
                         facts={"difference": watch.failure},
                     )
                 )
-
-    def _see(self) -> Sight | None:
-        view = self._bus.node.value
-        if view is None:
-            return None
-        health: dict[PhyId, bool] = {}
-        for resource in self._kubelet.resources:
-            for device, state in self._kubelet.devices(resource).items():
-                for phy in self._npus_of([device], resource):
-                    health[phy] = health.get(phy, True) and state.healthy
-        pods = {
-            pod.name: len(self._npus_of(devices, pod.resource))
-            for pod, devices in self._kubelet.pods.items()
-        }
-        return Sight(view=view, kubelet=health, pods=pods)
 
 
 class _Watch:

@@ -27,6 +27,7 @@ from ascend_agent.sim.host import SimulatedFiles, SimulatedNuma
 from ascend_agent.sim.kubelet import EmbeddedKubelet
 from ascend_agent.sim.observer import Observer
 from ascend_agent.sim.output import Audience, Lines, ReaderGoneError
+from ascend_agent.sim.sights import Sights
 from ascend_agent.sim.story import Story
 
 _FASTEST_POLL_S = 0.5
@@ -95,9 +96,7 @@ async def play(
                 )
                 if hall.check:
                     examiner = Examiner(
-                        bus=agent.bus,
-                        kubelet=kubelet,
-                        npus_of=npus_of,
+                        sights=Sights(bus=agent.bus, kubelet=kubelet, npus_of=npus_of),
                         expectations=story.node.expect,
                         started=started,
                         tell=observer.add,

@@ -118,7 +118,7 @@ def test_what_need_not_last_is_over_at_once() -> None:
         {"at_s": 2, "until_s": 2, "npu": 0, "codes": []},
         {"at_s": 1, "switches": "Unhealthy"},
         {"at_s": 1, "switches": "Healthy", "faults": -1},
-        {"at_s": 1, "pod": "training-1", "npus": 1},
+        {"at_s": 1, "pod": "training-0", "phase": "Lost"},
         {"at_s": 1, "pod": "training-0"},
     ],
 )
@@ -129,13 +129,26 @@ def test_an_expectation_that_means_nothing_is_refused(raw: object) -> None:
 
 @pytest.mark.parametrize(
     "expected",
-    [{"at_s": 1, "npu": "0-8", "codes": []}, {"at_s": 1, "switches": "Healthy"}],
+    [
+        {"at_s": 1, "npu": "0-8", "codes": []},
+        {"at_s": 1, "switches": "Healthy"},
+        {"at_s": 1, "pod": "training-1", "npus": 1},
+    ],
 )
 def test_of_a_node_nothing_can_be_expected_that_it_does_not_have(
     expected: dict[str, object],
 ) -> None:
-    with pytest.raises(ValidationError, match=r"does not exist|has no switches"):
+    with pytest.raises(ValidationError, match=r"does not exist|has no switches|is no pod of"):
         SimulatedNode.model_validate({"chip": "910B3", "npus": 8, "expect": [expected]})
+
+
+def test_what_is_expected_of_a_slice_may_be_that_there_is_none() -> None:
+    written = {"at_s": "1", "pod": "p", "template": "none", "memory_mib": "4096"}
+
+    expected = EXPECTATION.validate_python(written)
+
+    assert expected == PodExpectation(at_s=1, pod="p", template=None, memory_mib=4096)
+    assert expected.said == {"template", "memory_mib"}
 
 
 def test_the_driver_hears_nothing_of_it() -> None:

@@ -9,11 +9,11 @@ from pydantic import TypeAdapter
 from ascend_agent.model.fault import FaultCode, FaultLevel
 from ascend_agent.model.fault_rules import SwitchLevel
 from ascend_agent.model.health import NetworkView, NodeView
-from ascend_agent.model.ids import Millis
+from ascend_agent.model.ids import Millis, PhyId
 from ascend_agent.model.isolation import Upgrade, UpgradeKind
 from ascend_agent.model.surroundings import DpuHealth, SwitchHealth, SwitchView
 from ascend_agent.settings import Expectation
-from ascend_agent.sim.differences import Sight, differences
+from ascend_agent.sim.differences import PodSight, Sight, differences
 from tests.fakes.npus import view
 from tests.sim.views import faulty, node
 
@@ -40,7 +40,12 @@ def difference(seen: NodeView | None = None, **expected: Any) -> str:
     sight = Sight(
         view=seen,
         kubelet={npu.npu.phy: npu.healthy for npu in seen.npus if npu.npu.phy < 9},
-        pods={"training-0": 4},
+        pods={
+            "training-0": PodSight(npus=tuple(map(PhyId, range(4))), phase="Running"),
+            "slice": PodSight(
+                npus=(PhyId(3),), phase="Running", template="vir05_1c_16g", memory_mib=16384
+            ),
+        },
     )
     return differences(EXPECTATION.validate_python({"at_s": 1, **expected}), sight)
 
@@ -97,8 +102,15 @@ def test_switches_have_health_level_and_a_number_of_faults() -> None:
 
 def test_a_pod_has_so_many_npus_or_none() -> None:
     assert difference(pod="training-0", npus=4) == ""
-    assert difference(pod="training-0", npus=0) == "pod training-0 has 4 NPUs, not 0"
-    assert difference(pod="inference-0", npus=0) == ""
+    assert difference(pod="training-0", npus=0) == "pod training-0: npus 4, not 0"
+    assert difference(pod="inference-0", npus=0, phase="gone") == ""
+
+
+def test_a_slice_is_compared_by_what_is_said_of_it() -> None:
+    assert difference(pod="slice", template="vir05_1c_16g", memory_mib=16384) == ""
+    assert difference(pod="slice", template="none", core_percent=40) == (
+        "pod slice: template vir05_1c_16g, not none, core_percent none, not 40"
+    )
 
 
 def test_the_number_of_an_npu_is_its_physical_id() -> None:

@@ -16,6 +16,7 @@ from ascend_agent.sim.device_names import by_number
 from ascend_agent.sim.entries import Entry
 from ascend_agent.sim.examiner import Examiner
 from ascend_agent.sim.kubelet import EmbeddedKubelet, Listed, Pod
+from ascend_agent.sim.sights import Sights
 from tests.fakes.npus import view
 from tests.fakes.running import running, settle
 from tests.sim.kubelet.plugins import FakePlugin, register, serving
@@ -36,9 +37,7 @@ class Examination:
         self.told: list[Entry] = []
         self._started = asyncio.get_running_loop().time()
         self.examiner = Examiner(
-            bus=self.bus,
-            kubelet=kubelet,
-            npus_of=by_number(2),
+            sights=Sights(bus=self.bus, kubelet=kubelet, npus_of=by_number(2)),
             expectations=[EXPECTATION.validate_python(one) for one in expected],
             started=self._started,
             tell=self.told.append,
