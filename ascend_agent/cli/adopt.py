@@ -24,6 +24,8 @@ _OWN = frozenset(
 _VARIABLES = frozenset(
     {
         "ASCEND_DOCKER_RUNTIME",
+        "HAMI_VNPU_ASSETS_PATH",
+        "HOOK_PATH",
         "KUBERNETES_SERVICE_HOST",
         "KUBERNETES_SERVICE_PORT",
         "LD_LIBRARY_PATH",

@@ -23,6 +23,9 @@ _SERVICE_VARIABLE = re.compile(
 _PREFIX = "ASCEND_AGENT_"
 _OF_PEERS = frozenset({Command.RUN, Command.DOCTOR})
 """Commands that stand in an older plugin's place, with its options and its pod's variables."""
+_VARIABLES_OF_HAMI: Mapping[str, str] = MappingProxyType(
+    {"HOOK_PATH": "hami_root", "HAMI_VNPU_ASSETS_PATH": "hami_assets"}
+)
 _TAKES_WORDS: Mapping[Command, str] = MappingProxyType(
     {
         Command.FAULTS: "a code as 80E18005, or a switch fault as [0x08520003,na,L2,na] "
@@ -127,9 +130,12 @@ def parse(argv: Sequence[str], environment: Mapping[str, str]) -> Arguments:
         result.words = (*known.words, *more)
         unknown = [word for word in unknown if word.startswith("-")]
     result.problems += _unknowns(unknown, command)
-    _take_peers(found, result)
+    implied = _take_peers(found, result)
     _take_flags(vars(known), result)
     _take_environment(environment, result)
+    for sets, value, name in implied:
+        result.given.setdefault(sets, Given(value, name))
+    _take_variables_of_hami(environment, result)
     return result
 
 
@@ -144,17 +150,21 @@ def _close_switches(words: Sequence[str]) -> list[str]:
     return [f"{word}=true" if word in switches else word for word in words]
 
 
-def _take_peers(found: Sequence[peers.PeerValue], result: Arguments) -> None:
+def _take_peers(
+    found: Sequence[peers.PeerValue], result: Arguments
+) -> Sequence[tuple[str, str, str]]:
+    """Take the peers' options over; return what they mean where nobody says otherwise."""
     if found and result.command not in _OF_PEERS:
         result.problems += [
             f"{peer.typed} belongs to run; remove it from {result.command}" for peer in found
         ]
-        return
+        return ()
     translated = peers.translate(found)
     result.problems += translated.problems
     result.warnings += translated.warnings
     for sets, value, name in translated.given:
         _add(result, sets, Given(value, name))
+    return translated.implied
 
 
 def _take_flags(known: Mapping[str, object], result: Arguments) -> None:
@@ -203,6 +213,16 @@ def _take_environment(environment: Mapping[str, str], result: Arguments) -> None
             result.given.setdefault("node_name", Given(environment["NODE_NAME"], "NODE_NAME"))
         if environment.get("ASCEND_DOCKER_RUNTIME") == "True":
             result.given["docker_runtime"] = Given("true", "ASCEND_DOCKER_RUNTIME")
+
+
+def _take_variables_of_hami(environment: Mapping[str, str], result: Arguments) -> None:
+    """Read what HAMi's plugin reads; elsewhere names as these may mean anything."""
+    dialect = result.given.get("dialect")
+    if result.command not in _OF_PEERS or dialect is None or dialect.value != "hami":
+        return
+    for name, sets in _VARIABLES_OF_HAMI.items():
+        if environment.get(name):
+            result.given.setdefault(sets, Given(environment[name], name))
 
 
 def _api_server(environment: Mapping[str, str]) -> str | None:

@@ -16,6 +16,7 @@ _FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
 _LEVELS = {"-1": "debug", "0": "info", "1": "warning", "2": "error", "3": "critical"}
 _DEFAULT_PORT = "11251"
 _LOWEST_PORT, _HIGHEST_PORT = 1025, 65535
+_LARGEST_OFFSET = 60
 _KLOG_DEBUG = 4  # klog's verbosity from which its users expect debug output
 
 
@@ -26,6 +27,14 @@ class Same:
     sets: str
     translate: Callable[[str], str | None]
     allowed: str
+
+
+@dataclass(frozen=True, slots=True)
+class HamiFile:
+    """A file of HAMi's; empty as absent. With *selects* it says that HAMi schedules as well."""
+
+    sets: str
+    selects: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +63,7 @@ class Version:
     """Asks for the version, whatever else is given."""
 
 
-Meaning = Same | Retired | NotBuilt | Healthz | Version
+Meaning = Same | HamiFile | Retired | NotBuilt | Healthz | Version
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +81,8 @@ class Translated:
 
     given: list[tuple[str, str, str]] = field(default_factory=list)
     """(field, value, name as typed)"""
+    implied: list[tuple[str, str, str]] = field(default_factory=list)
+    """The same for what holds where nobody says otherwise."""
     warnings: list[tuple[str, str]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
@@ -83,6 +94,12 @@ def _number(low: int, high: int) -> Callable[[str], str | None]:
         return None
 
     return translate
+
+
+def _seconds_off(text: str) -> str | None:
+    if re.fullmatch(r"-?[0-9]{1,2}", text) and abs(int(text)) <= _LARGEST_OFFSET:
+        return str(int(text))
+    return None
 
 
 def _klog_level(text: str) -> str | None:
@@ -98,7 +115,6 @@ def _text(text: str) -> str | None:
 _LOGS = Retired("logs go to standard output; rotation is the container runtime's")
 _KLOG = Retired("this agent's logs are set with --log-level and --log-style")
 _NO_POD_CACHE = Retired("this agent keeps no pod cache that could need it")
-_HAMI = Retired("it belongs to the HAMi dialect, which is not built yet")
 
 
 def _off(feature: str) -> NotBuilt:
@@ -146,6 +162,10 @@ MEANINGS: Mapping[str, Meaning] = MappingProxyType(
         "node_name": Same("node_name", _text, "the name of this node"),
         "hw_loglevel": Same("log_level", _LEVELS.get, "-1, 0, 1, 2 or 3"),
         "v": Same("log_level", _klog_level, "0 to 99"),
+        "config_file": HamiFile("device_config", selects=True),
+        "node_config_file": HamiFile("node_config", selects=False),
+        "check_idle_vnpu_interval": Same("vnpu_sweep_interval_s", _number(5, 86400), "5 to 86400"),
+        "report_time_offset": Same("hami_report_offset_s", _seconds_off, "-60 to 60"),
         "enable-healthz": Healthz(),
         "healthz-address": Healthz(),
         # retired
@@ -159,8 +179,6 @@ MEANINGS: Mapping[str, Meaning] = MappingProxyType(
         "useAscendDocker": Retired("set --inject; by default the runtime is recognised"),
         "thirdPartyScanDelay": Retired("a chip that someone else resets is read as soon as it can"),
         "linkdownTimeout": Retired("the rule for 81078603 says it, in faultCustomization.json"),
-        "check_idle_vnpu_interval": _HAMI,
-        "report_time_offset": _HAMI,
         "add_dir_header": _KLOG,
         "alsologtostderr": _KLOG,
         "log_backtrace_at": _KLOG,
@@ -174,8 +192,6 @@ MEANINGS: Mapping[str, Meaning] = MappingProxyType(
         "stderrthreshold": _KLOG,
         "vmodule": _KLOG,
         # not built yet
-        "config_file": _empty("the HAMi dialect"),
-        "node_config_file": _empty("the HAMi dialect"),
         "enableSlowNode": _off("slow-node detection"),
         "fdFlag": _off("edge management by FusionDirector"),
         "getPodFromKubelet": _off("reading pods from the kubelet"),
@@ -242,6 +258,11 @@ def _translate_one(peer: PeerValue, result: Translated) -> None:
                 )
             else:
                 result.given.append((sets, value, peer.typed))
+        case HamiFile(sets, selects):
+            if peer.value:
+                result.given.append((sets, peer.value, peer.typed))
+            if peer.value and selects:
+                result.implied.append(("dialect", "hami", peer.typed))
         case Retired(why):
             result.warnings.append((peer.typed, why))
         case NotBuilt(harmless, feature, otherwise):

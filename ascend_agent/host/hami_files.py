@@ -10,15 +10,16 @@ from pathlib import Path
 from ascend_agent.host.text_files import Texts, WatchedTexts, read_texts
 from ascend_agent.model.hami import HamiFiles
 
-_ABSENT = "is not there: correct the option that names it, or the pod's mounts"
+_LOST = "its directory is not there: correct the option that names it, or the pod's mounts"
 
 
 class HamiDirectories:
     """Implements ``interfaces.HamiConfigFiles`` with inotify, and a slow poll behind it.
 
     *paths* are the files by role. Those that are *expected*, since somebody named them, are in
-    trouble while they are not there. One that is mounted by itself never changes: the kubelet
-    does not follow its ConfigMap then.
+    trouble while there is no such directory; in it they may be absent, as a ConfigMap is that the
+    pod can do without. One that is mounted by itself never changes: the kubelet does not follow
+    its ConfigMap then.
     """
 
     def __init__(
@@ -47,4 +48,5 @@ class HamiDirectories:
 def _read(paths: Mapping[str, Path], expected: Collection[str]) -> Texts:
     found = read_texts(paths)
     absent = [role for role in expected if role not in found.texts and role not in found.troubles]
-    return Texts(texts=found.texts, troubles={**found.troubles, **dict.fromkeys(absent, _ABSENT)})
+    lost = [role for role in absent if not paths[role].parent.is_dir()]
+    return Texts(texts=found.texts, troubles={**found.troubles, **dict.fromkeys(lost, _LOST)})

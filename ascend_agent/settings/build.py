@@ -1,10 +1,10 @@
 """Turns given values into settings, or into the full list of what is wrong with them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pydantic import ValidationError
 
-from ascend_agent.settings.agent import DriverKind, Settings
+from ascend_agent.settings.agent import DialectName, DriverKind, Settings
 from ascend_agent.settings.problems import Problem, describe
 
 _KNOWN = {"": tuple(Settings.model_fields)}
@@ -26,6 +26,27 @@ def build_settings(given: Mapping[str, object]) -> Settings | tuple[Problem, ...
 
 
 def _contradictions(given: Mapping[str, object]) -> Sequence[Problem]:
+    return (*_of_the_driver(given), *_of_the_dialect(given))
+
+
+def _of_the_dialect(given: Mapping[str, object]) -> Iterator[Problem]:
+    if given.get("dialect") != DialectName.HAMI:
+        return
+    if not given.get("node_name"):
+        yield _clash(
+            "node_name",
+            "is not given, and with --dialect hami the scheduler asks for devices by the name of "
+            "the node; set it, or NODE_NAME",
+        )
+    if str(given.get("shares", 1)) != "1":
+        yield _clash(
+            "shares",
+            "has no meaning with --dialect hami; set vDeviceCount in this node's entry of "
+            "node-config.yaml",
+        )
+
+
+def _of_the_driver(given: Mapping[str, object]) -> Sequence[Problem]:
     if given.get("driver") != DriverKind.SIMULATED:
         if "simulated" not in given:
             return ()

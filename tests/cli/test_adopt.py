@@ -59,6 +59,8 @@ def test_so_are_the_variables_it_goes_by_and_no_others(proc: Path) -> None:
         NODE_NAME="n1",
         ASCEND_AGENT_SHARES="2",
         LD_LIBRARY_PATH="/its",
+        HOOK_PATH="/hook",
+        HAMI_VNPU_ASSETS_PATH="/assets",
         PASSWORD="secret",  # noqa: S106 -- to be left alone
     )
 
@@ -67,6 +69,8 @@ def test_so_are_the_variables_it_goes_by_and_no_others(proc: Path) -> None:
         "NODE_NAME": "n1",
         "ASCEND_AGENT_SHARES": "2",
         "LD_LIBRARY_PATH": "/its",
+        "HOOK_PATH": "/hook",
+        "HAMI_VNPU_ASSETS_PATH": "/assets",
     }
 
 

@@ -203,6 +203,39 @@ def test_the_option_of_a_setting_is_found() -> None:
     assert option_of("docker_runtime") is None
 
 
+def test_hamis_plugin_is_replaced_with_its_options_and_variables() -> None:
+    """Its manifest stays as it is: the option that it can't start without names the dialect."""
+    found = values(
+        "run --config_file=/device-config.yaml --check_idle_vnpu_interval=60",
+        NODE_NAME="n1",
+        HOOK_PATH="/hook",
+        HAMI_VNPU_ASSETS_PATH="/assets",
+    )
+
+    assert found == {
+        "dialect": "hami",
+        "device_config": "/device-config.yaml",
+        "vnpu_sweep_interval_s": "60",
+        "node_name": "n1",
+        "hami_root": "/hook",
+        "hami_assets": "/assets",
+    }
+
+
+def test_who_names_a_dialect_has_that_one() -> None:
+    assert values("run --config_file=/d.yaml --dialect=plain")["dialect"] == "plain"
+    given = values("run --config_file=/d.yaml", ASCEND_AGENT_DIALECT="plain")
+    assert given["dialect"] == "plain"
+
+
+def test_hamis_variables_are_hamis_alone() -> None:
+    """Names as HOOK_PATH may mean anything elsewhere; options win over them."""
+    assert values("run", HOOK_PATH="/hook") == {}
+    assert values("sim --dialect=hami", HOOK_PATH="/hook") == {"dialect": "hami"}
+    found = values("run --dialect=hami --hami-root=/own", HOOK_PATH="/hook")
+    assert found == {"dialect": "hami", "hami_root": "/own"}
+
+
 def test_the_doctor_takes_what_run_takes() -> None:
     """It judges the settings of run, those of the older plugins included."""
     run = values("run -shareDevCount=2 --inject cdi", NODE_NAME="n1", ASCEND_DOCKER_RUNTIME="True")

@@ -37,6 +37,24 @@ def test_options_of_all_sources_meet_in_the_settings() -> None:
     assert (settings.shares, settings.node_name, settings.docker_runtime) == (4, "n1", True)
 
 
+def test_hami_without_a_name_of_the_node_is_refused_and_a_simulated_node_has_one() -> None:
+    """The scheduler asks for devices by the name of the node."""
+    (refusal,) = refusals("run --dialect hami")
+    assert refusal.startswith("--node-name is not given")
+    assert "NODE_NAME" in refusal
+
+    assert composed("sim --dialect hami")[0].node_name == "simulated"
+    assert composed("run --dialect hami", NODE_NAME="n1")[0].node_name == "n1"
+
+
+def test_shares_are_not_hamis_word(tmp_path: Path) -> None:
+    (refusal,) = refusals(f"run --config_file {tmp_path} -shareDevCount=4", NODE_NAME="n1")
+
+    assert refusal.startswith("-shareDevCount has no meaning with --dialect hami")
+    assert "vDeviceCount" in refusal
+    assert composed("run --dialect hami -shareDevCount=1", NODE_NAME="n1")[0].shares == 1
+
+
 def test_sim_is_simulated_and_quiet() -> None:
     """Its faults are deliberate; a log of them would only disturb the view."""
     _, longest = composed("sim --for 604800")

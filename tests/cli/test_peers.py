@@ -94,6 +94,12 @@ def test_a_broken_form_is_told(argv: list[str], problem: str) -> None:
         (["-deviceResetTimeout=600"], {"device_reset_timeout_s": "600"}),
         (["-listWatchPeriod=3"], {"health_interval_s": "3"}),
         (["--node_name=n1"], {"node_name": "n1"}),
+        (["--config_file=/device-config.yaml"], {"device_config": "/device-config.yaml"}),
+        (["--node_config_file", "/n.yaml"], {"node_config": "/n.yaml"}),
+        (["--node_config_file="], {}),
+        (["--check_idle_vnpu_interval=60"], {"vnpu_sweep_interval_s": "60"}),
+        (["--report_time_offset=1"], {"hami_report_offset_s": "1"}),
+        (["--report_time_offset=-5"], {"hami_report_offset_s": "-5"}),
         (["--enable-healthz=true"], {"http": ":11251"}),
         (["--enable-healthz", "--healthz-address=8080"], {"http": ":8080"}),
         (["--healthz-address", "8080", "--enable-healthz=1"], {"http": ":8080"}),
@@ -114,6 +120,18 @@ def test_what_means_the_same_is_translated(argv: list[str], settings: dict[str, 
         (["-deviceResetTimeout=601"], "-deviceResetTimeout: '601' is not allowed; give 10 to 600"),
         (["-deviceResetTimeout=9"], "-deviceResetTimeout: '9' is not allowed; give 10 to 600"),
         (["-listWatchPeriod=2"], "-listWatchPeriod: '2' is not allowed; give 3 to 1800"),
+        (
+            ["--check_idle_vnpu_interval=4"],
+            "--check_idle_vnpu_interval: '4' is not allowed; give 5 to 86400",
+        ),
+        (
+            ["--report_time_offset=61"],
+            "--report_time_offset: '61' is not allowed; give -60 to 60",
+        ),
+        (
+            ["--report_time_offset=soon"],
+            "--report_time_offset: 'soon' is not allowed; give -60 to 60",
+        ),
         (["--v=-1"], "--v: '-1' is not allowed; give 0 to 99"),
         (["--node_name="], "--node_name: '' is not allowed; give the name of this node"),
         (["--healthz-address=1024"], "--healthz-address: '1024' is no port; give 1025 to 65535"),
@@ -127,7 +145,7 @@ def test_a_value_outside_the_peers_own_range_is_refused(argv: list[str], problem
     assert translated(*argv).problems == [problem]
 
 
-@pytest.mark.parametrize("option", ["logLevel", "config_file", "healthz-address", "volcanoType"])
+@pytest.mark.parametrize("option", ["logLevel", "hotReset", "healthz-address", "volcanoType"])
 def test_a_long_value_is_cut_where_it_is_told(option: str) -> None:
     _, found, problems = split([f"-{option}={'x' * 1000}"])
     (problem,) = problems or translate(found).problems
@@ -150,8 +168,6 @@ def test_a_long_value_is_cut_where_it_is_told(option: str) -> None:
         ["-useSingleDieMode"],
         ["-enableSlowNode=T"],
         ["-fdFlag=true"],
-        ["--config_file=/device-config.yaml"],
-        ["--node_config_file=/node-config.yaml"],
         ["--tls-cert-file=/c"],
         ["--tls-private-key-file=/k"],
     ],
@@ -243,3 +259,17 @@ def test_a_harmless_value_of_a_switch_is_true_or_false() -> None:
     for name, meaning in MEANINGS.items():
         if isinstance(meaning, NotBuilt):
             assert (name in SWITCHES) == bool(meaning.harmless & {"true", "false"})
+
+
+@pytest.mark.parametrize(
+    ("argv", "implied"),
+    [
+        (["--config_file=/d.yaml"], [("dialect", "hami", "--config_file")]),
+        (["--config_file="], []),
+        (["--node_config_file=/n.yaml"], []),
+    ],
+)
+def test_hamis_plugin_is_told_by_the_option_it_can_not_start_without(
+    argv: list[str], implied: list[tuple[str, str, str]]
+) -> None:
+    assert translated(*argv).implied == implied

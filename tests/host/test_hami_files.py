@@ -73,14 +73,16 @@ async def test_a_directory_that_comes_later_is_seen(tmp_path: Path) -> None:
     assert await anext(found) == HamiFiles(texts={"device": "one"})
 
 
-async def test_a_file_that_somebody_named_is_expected_to_be_there(tmp_path: Path) -> None:
+async def test_a_directory_that_somebody_named_is_expected_to_be_there(tmp_path: Path) -> None:
     """CF-1: a path misspelt would else have no effect, and nobody would be told."""
-    device, node = tmp_path / "device.yaml", tmp_path / "node.yaml"
+    device, node = tmp_path / "d" / "device.yaml", tmp_path / "n" / "node.yaml"
     found = looks(device, node, expected=("node",))
     first = await anext(found)
     assert list(first.troubles) == ["node"]
     assert "correct the option" in first.troubles["node"]
 
+    node.parent.mkdir()
+    assert await anext(found) == HamiFiles()
     node.write_text("two")
 
     assert await anext(found) == HamiFiles(texts={"node": "two"})

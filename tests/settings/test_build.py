@@ -41,6 +41,32 @@ def test_settings_that_contradict_each_other_are_refused(
     assert "--driver simulated" in problems[0].why
 
 
+@pytest.mark.parametrize(
+    ("more", "fields"),
+    [
+        ({}, ["node_name"]),
+        ({"node_name": ""}, ["node_name"]),
+        ({"node_name": "n", "shares": "2"}, ["shares"]),
+        ({"node_name": "n", "shares": 100}, ["shares"]),
+        ({"shares": "4"}, ["node_name", "shares"]),
+    ],
+)
+def test_hami_needs_the_nodes_name_and_divides_npus_itself(
+    more: dict[str, object], fields: list[str]
+) -> None:
+    problems = build_settings({"dialect": "hami", **more})
+
+    assert isinstance(problems, tuple)
+    assert [problem.where[0] for problem in problems if not problem.value] == fields
+
+
+@pytest.mark.parametrize("shares", ["1", 1])
+def test_whole_npus_are_no_contradiction_to_hami(shares: object) -> None:
+    built = build_settings({"dialect": "hami", "node_name": "n", "shares": shares})
+
+    assert isinstance(built, Settings)
+
+
 @pytest.mark.parametrize("value", ["false", "0", "no", False])
 def test_what_is_switched_off_contradicts_nothing(value: object) -> None:
     settings = build_settings({"driver": "simulated", "allow_unsafe_library": value})

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from ascend_agent.cli.options import COMMANDS, OPTIONS, Command, Option
-from ascend_agent.cli.peers import MEANINGS, Healthz, NotBuilt, Retired, Same, Version
+from ascend_agent.cli.peers import MEANINGS, HamiFile, Healthz, NotBuilt, Retired, Same, Version
 from ascend_agent.settings.agent import Settings
 from ascend_agent.settings.expectations import (
     NpuExpectation,
@@ -124,6 +124,11 @@ def _meanings() -> Iterator[tuple[str, str]]:
         match meaning:
             case Same(sets, _, allowed):
                 yield name, f"same as {code(by_field[sets])}; takes {allowed}"
+            case HamiFile(sets, selects):
+                also = (
+                    f", and {code('--dialect=hami')} where no dialect is given" if selects else ""
+                )
+                yield name, f"same as {code(by_field[sets])}{also}"
             case Retired(why):
                 yield name, f"accepted with a warning, no effect: {why}"
             case NotBuilt(harmless, feature):

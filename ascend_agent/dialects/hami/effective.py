@@ -154,5 +154,5 @@ def _origins(in_force: InForce, chip: HamiChip | None) -> Mapping[str, str]:
 def _chips_from(in_force: InForce) -> str:
     device = in_force.device
     if not device.present:
-        return "built-in"
+        return f"built-in, without {in_force.names[DEVICE]}"
     return f"{in_force.names[DEVICE]}, {device.value.layout.value} layout"

@@ -84,7 +84,7 @@ def test_without_files_the_built_in_chip_holds() -> None:
     assert (found.trouble, found.warnings, found.refused) == ("", (), ())
     assert found.rules == HamiRules(pod_mode=PodMode.NEVER)
     assert found.origins == {
-        "chips": "built-in",
+        "chips": "built-in, without /device-config.yaml",
         "soft": "default",
         "shares": "template vir05_1c_16g",
         "hidden": "default",
