@@ -243,6 +243,83 @@ async def test_an_agent_can_change_its_own_node_and_no_other(
     assert anybodys["involvedObject"]["name"] == "own-2"
 
 
+@pytest.mark.usefixtures("operator_kinds")
+async def test_an_agent_of_hami_can_answer_its_scheduler_on_its_own_node_alone(
+    control_plane: ControlPlane, api: Api
+) -> None:
+    """Two annotations of pods that are bound there, and nothing else of any pod."""
+    allowed: Json = {
+        "hami.io/bind-phase": "success",
+        "hami.io/Ascend910B3-devices-to-allocate": ";",
+    }
+    beyond: list[Json] = [
+        {"metadata": {"annotations": {"hami.io/bind-phase": "failed", "other": "1"}}},
+        {"metadata": {"annotations": {"kept": None}}},
+        {"metadata": {"annotations": {"kept": "changed"}}},
+        {"metadata": {"annotations": {"hami.io/Ascend910B3-devices-allocated": ";"}}},
+        {"metadata": {"labels": {"app": "x"}}},
+        {"metadata": {"finalizers": ["example.com/x"]}},
+        {"spec": {"activeDeadlineSeconds": 1}},
+    ]
+    there = (
+        installed(api, golden("hami").objects),
+        nodes(api, {"own-1": {}, "own-2": {}}),
+        pods_on(api, {"mine": "own-1", "theirs": "own-2", "unbound": None}),
+    )
+    async with AsyncExitStack() as stack:
+        for each in there:
+            await stack.enter_async_context(each)
+        making = token_of_a_pod_on("own-1", control_plane, api)
+        token = await stack.enter_async_context(making)
+        agent = await stack.enter_async_context(control_plane.api(BearerToken(token=token)))
+        change = {"metadata": {"annotations": allowed}}
+
+        async def refusal() -> str | None:
+            try:
+                await agent.patch(pod_path(NAMESPACE, "theirs"), change, content_type=MERGE)
+            except ApiError as error:
+                return str(error)
+            return None
+
+        refused = await eventually(refusal, what="the policy to be in force")
+        changed = await agent.patch(pod_path(NAMESPACE, "mine"), change, content_type=MERGE)
+        with pytest.raises(ApiError, match="may change no other"):
+            await agent.patch(pod_path(NAMESPACE, "unbound"), change, content_type=MERGE)
+        for more in beyond:
+            with pytest.raises(ApiError, match="no more of a pod than the annotations"):
+                await agent.patch(pod_path(NAMESPACE, "mine"), more, content_type=MERGE)
+        told = [await agent.create(EVENTS, about(*of)) for of in (_POD, ("Node", "own-1"))]
+        with pytest.raises(ApiError, match="may change no other"):
+            await agent.create(EVENTS, about("Node", "own-2"))
+        by_others = await api.patch(pod_path(NAMESPACE, "theirs"), beyond[0])
+
+    assert 'runs on node "own-1" and may change no other' in refused
+    assert changed["metadata"]["annotations"] == {"kept": "1", **allowed}
+    assert [one["involvedObject"]["kind"] for one in told] == ["Pod", "Node"]
+    assert by_others["metadata"]["annotations"]["other"] == "1"
+
+
+_POD: Final = ("Pod", "mine")
+
+
+@asynccontextmanager
+async def pods_on(api: Api, names: Mapping[str, str | None]) -> AsyncIterator[None]:
+    """Have pods bound to nodes, None: to none, until the end."""
+    try:
+        for name, node in names.items():
+            container = {"name": "main", "image": "none"}
+            spec: Json = {"serviceAccountName": RELEASE, "containers": [container]}
+            spec["automountServiceAccountToken"] = False
+            bound = {"nodeName": node} if node else {}
+            metadata = {"name": name, "annotations": {"kept": "1"}}
+            body = {"metadata": metadata, "spec": {**spec, **bound}}
+            await api.create(pods_path(NAMESPACE), body)
+        yield
+    finally:
+        for name in names:
+            await api.delete(pod_path(NAMESPACE, name), grace_s=0)
+
+
 def about(kind: str, name: str) -> Json:
     """Return an Event about an object that is there or not: the API server does not look."""
     involved = {"apiVersion": "v1", "kind": kind, "name": name}
