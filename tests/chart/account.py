@@ -68,8 +68,16 @@ class ChartAccount:
         return [each for each in self.asked() if each["responseStatus"]["code"] in _REFUSED]
 
     def used(self) -> frozenset[Right]:
-        """Return each rule that a request of its needed: what was asked, as narrow as it gets."""
-        return frozenset(map(_needed, self.asked()))
+        """Return each rule that a request of its needed: what was asked, as narrow as it gets.
+
+        A rule of all namespaces stands for what was asked in one of them.
+        """
+        return frozenset(map(self._granting, map(_needed, self.asked())))
+
+    def _granting(self, needed: Right) -> Right:
+        verb, resource, _, name = needed
+        everywhere = (verb, resource, "", name)
+        return everywhere if everywhere in self.granted else needed
 
 
 @asynccontextmanager
