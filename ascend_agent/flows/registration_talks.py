@@ -65,6 +65,7 @@ class Talks:
         self._talk: Handshake | None = None
         self._leaving: dict[str, Leaving] = {}
         self._told: dict[str, None] = {}  # a set that keeps its order
+        self._told_at: Millis | None = None
 
     @property
     def keys(self) -> frozenset[str]:
@@ -110,6 +111,7 @@ class Talks:
         """Take *plan* for acknowledged."""
         if self._talk is not None and plan.due.cause is not None:
             self._stand(self._talk.told(plan.due, plan.listing))
+            self._told_at = now
         for word, step in plan.steps:
             if step.over:
                 self._forget(word, step)
@@ -130,6 +132,8 @@ class Talks:
             devices=stands.devices,
             handshake=text,
             detail=detail,
+            npus=stands.npus,
+            told_at_ms=self._told_at,
         )
 
     def _turn(self, seen: Seen) -> None:

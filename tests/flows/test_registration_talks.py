@@ -144,6 +144,20 @@ def test_a_step_for_a_word_that_is_back_meanwhile_counts_for_nothing() -> None:
     assert not scene.talks.leaving
 
 
+def test_it_can_be_read_when_the_scheduler_was_told_last() -> None:
+    """An answer counts too: it is by the time of the last that an agent that is stuck is seen."""
+    scene = Scene()
+    scene.say(state())
+    scene.annotations[handshake(OLD)] = "Requesting_2026-01-01 00:00:12"
+    scene.say(state())
+    scene.now = 40_000
+    assert scene.say(state()).edit is not None
+
+    told = scene.talks.registration(scene.node, "")
+
+    assert (told.phase, told.told_at_ms) == (RegistrationPhase.REPORTED, 40_000)
+
+
 def test_how_it_stands_can_be_read() -> None:
     scene = Scene()
     assert scene.talks.registration(None, "why") == HamiRegistration(
@@ -155,8 +169,12 @@ def test_how_it_stands_can_be_read() -> None:
     assert told.devices == scene.annotations[register(OLD)]
     assert told.handshake == scene.annotations[handshake(OLD)]
 
+    assert (told.npus, told.told_at_ms) == (1, 0)
+
     scene.annotations[handshake(OLD)] = "Requesting"
-    assert scene.talks.registration(scene.node, "").phase is RegistrationPhase.ASKED
+    asked = scene.talks.registration(scene.node, "")
+    assert asked.phase is RegistrationPhase.ASKED
+    assert asked.told_at_ms == 0
     assert scene.talks.registration(None, "").handshake == ""
     scene.talks.plan(scene.seen(NONE))
     assert scene.talks.registration(scene.node, "").phase is RegistrationPhase.LEAVING

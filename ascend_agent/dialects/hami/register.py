@@ -39,6 +39,11 @@ class Listing:
             keys.register(self.word): self.devices,
         }
 
+    @property
+    def npus(self) -> int:
+        """How many NPUs are in the list."""
+        return len(json.loads(self.devices))
+
 
 def listing(view: NodeView, state: HamiState) -> Listing | None:
     """Return what the scheduler should know; None where there is nothing to be listed.

@@ -73,6 +73,13 @@ def test_a_node_of_310p_in_soft_mode() -> None:
     )
 
 
+def test_a_sick_npu_counts_among_the_listed() -> None:
+    said = listing(node_view(4, sick=[3]), state())
+
+    assert said is not None
+    assert said.npus == 4
+
+
 @pytest.mark.parametrize(("soft", "flag"), [(True, "true"), (False, "false")])
 def test_it_stands_in_two_annotations(soft: bool, flag: str) -> None:  # noqa: FBT001 -- a table
     said = Listing(word="Ascend310P", devices="[...]", soft=soft)
