@@ -115,7 +115,10 @@ class SweepVnpus:
 
     async def _sweep_npu(self, npu: Npu, address: NpuAddress) -> None:
         have = await self._read(npu, address)
-        if have is None or not self._look(npu, have).removable or not self._removes():
+        # A vNPU is without an owner from when owners are known: no time before that counts.
+        if have is None or self._bus.pods.value is None:
+            return
+        if not self._look(npu, have).removable or not self._removes():
             return
         async with self._turn:
             # Meanwhile an Allocate may have been served, a pod told of, a container started.
@@ -208,11 +211,10 @@ class SweepVnpus:
         return before.by_npu != self._known.by_npu
 
     def _templates(self) -> frozenset[str]:
-        """Return the templates that may be touched: none while nobody told which pods there are."""
+        """Return the templates that may be touched."""
         state = self._bus.hami.value
-        if state is None or self._bus.pods.value is None:
-            return frozenset()
-        return frozenset(each.name for chip in state.config.chips for each in chip.templates)
+        chips = state.config.chips if state else ()
+        return frozenset(each.name for chip in chips for each in chip.templates)
 
     def _removes(self) -> bool:
         return self._plan.mode is SweepMode.REMOVE and not self._why_not()

@@ -228,7 +228,14 @@ async def test_while_nobody_told_of_pods_nothing_is_said_to_be_nobodys(
         assert (scene.said.mode, scene.surplus) == (SweepMode.REPORT, {})
         assert scene.said.detail == "which pods are on this node is not known yet"
         assert [v.vnpu for v in scene.said.found[PhyId(0)]] == [100]
-    assert _events(caplog) == ["vnpu sweep only reports"]
+        assert _events(caplog) == ["vnpu sweep only reports"]
+
+        scene.allocations.put(_KNOWN)
+        scene.tell()
+        await _until(659)
+        assert driver.destroyed == []  # it has been nobody's from the first look that knew
+        await _until(661)
+        assert driver.destroyed == [(0, 100)]
 
 
 @pytest.mark.parametrize("away", ["kubelet", "API server", "annotation"])
