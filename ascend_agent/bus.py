@@ -78,7 +78,7 @@ class Bus:
     """fold-health → keep-isolation, update-annotations"""
     node: Latest[NodeView]
     """fold-health → serve-resource, allocate, follow-allocations, update-annotations, log-changes,
-    feed-metrics, watch-switches, probes, sim"""
+    feed-metrics, watch-switches, sweep-vnpus, probes, sim"""
     directory: Latest[PluginDirectory]
     """watch-sockets → serve-resource, hold-instance, probes"""
     instance: Latest[InstanceState]
@@ -117,8 +117,8 @@ class Bus:
     foreign: Topic[ForeignEdit]
     """follow-cluster → update-annotations"""
     allocations: Latest[Allocations]
-    """follow-allocations → fold-health, allocate, enable-shares, tidy-soft, probes, feed-metrics,
-    sim"""
+    """follow-allocations → fold-health, allocate, enable-shares, sweep-vnpus, tidy-soft, probes,
+    feed-metrics, sim"""
     usage: Latest[Mapping[PhyId, NpuUsage]]
     """read-usage → feed-metrics, probes, sim"""
     tasks: Latest[tuple[TaskState, ...]]
