@@ -11,9 +11,10 @@ the driver says of the NPU during a removal it says again at the next reading.
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from types import MappingProxyType
+from typing import Protocol, TypeVar
 
 from ascend_agent.bus import Bus
 from ascend_agent.errors import DriverBusyError, DriverError, DriverUnavailableError
@@ -33,6 +34,8 @@ from ascend_agent.slicing import surplus
 log = logging.getLogger(__name__)
 
 ClaimsOf = Callable[[Sequence[Pod], HamiConfig, NodeView], VnpuClaims]
+
+V = TypeVar("V")
 
 _NAMED = 3
 """So many pods are named in a text for people."""
@@ -239,17 +242,16 @@ class SweepVnpus:
     def _publish(self) -> None:
         why = self._why_not() if self._plan.mode is SweepMode.REMOVE else ""
         self._log_mode(why)
-        looks = {phy: self._looks[phy] for phy in sorted(self._looks)}
-        kept = sum(len(each.surplus) - len(each.removable) for each in looks.values())
+        kept = sum(len(each.surplus) - len(each.removable) for each in self._looks.values())
         if kept and not why and self._plan.mode is SweepMode.REMOVE:
             why = f"{kept} stay: a pod may own one of them, and the driver does not tell which"
         self._vnpus.put(
             VnpuSweep(
                 mode=SweepMode.REMOVE if self._removes() else SweepMode.REPORT,
-                found={phy: self._found[phy] for phy in sorted(self._found) if self._found[phy]},
-                surplus={phy: left for phy in looks if (left := self._left(phy))},
+                found=_ordered({phy: have for phy, have in self._found.items() if have}),
+                surplus=_ordered({phy: left for phy in self._looks if (left := self._left(phy))}),
                 removed=self._removed,
-                failed={phy: self._failed[phy] for phy in sorted(self._failed)},
+                failed=_ordered(self._failed),
                 detail=why,
             )
         )
@@ -278,3 +280,7 @@ class SweepVnpus:
 
     def _loop_time(self) -> float:
         return asyncio.get_running_loop().time()
+
+
+def _ordered(by_npu: Mapping[PhyId, V]) -> Mapping[PhyId, V]:
+    return MappingProxyType(dict(sorted(by_npu.items())))

@@ -28,15 +28,15 @@ class Idle:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """What is remembered of one NPU; ``changed_ms``: when the claims on a template last changed.
+    """What is remembered of one NPU; ``changed_at_ms``: when the claims on a template last changed.
 
-    A template that is in neither has had no claim since ``began_ms``.
+    A template that is in neither has had no claim since ``began_at_ms``.
     """
 
-    began_ms: Millis
+    began_at_ms: Millis
     idle: Mapping[VnpuId, Idle] = field(default_factory=dict)
     claims: Claims = field(default_factory=dict)
-    changed_ms: Mapping[str, Millis] = field(default_factory=dict)
+    changed_at_ms: Mapping[str, Millis] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,19 +60,21 @@ def note(memory: Memory | None, claims: Sequence[VnpuClaim], now: Millis) -> Mem
     for claim in claims:
         by_template.setdefault(claim.template, Counter())[claim] += 1
     if memory is None:
-        return Memory(began_ms=now, claims=by_template)
-    changed = dict(memory.changed_ms)
+        return Memory(began_at_ms=now, claims=by_template)
+    changed = dict(memory.changed_at_ms)
     for template in by_template.keys() | memory.claims.keys():
         if by_template.get(template) != memory.claims.get(template):
             changed[template] = now
     return Memory(
-        began_ms=memory.began_ms, idle=memory.idle, claims=by_template, changed_ms=changed
+        began_at_ms=memory.began_at_ms, idle=memory.idle, claims=by_template, changed_at_ms=changed
     )
 
 
 def forget_idle(memory: Memory) -> Memory:
     """Return *memory* after a look that failed: who knows what was in use then."""
-    return Memory(began_ms=memory.began_ms, claims=memory.claims, changed_ms=memory.changed_ms)
+    return Memory(
+        began_at_ms=memory.began_at_ms, claims=memory.claims, changed_at_ms=memory.changed_at_ms
+    )
 
 
 def look(
@@ -91,7 +93,10 @@ def look(
         each.vnpu: _idle(memory.idle.get(each.vnpu), each, now) for each in have if not each.opened
     }
     seen = Memory(
-        began_ms=memory.began_ms, idle=idle, claims=memory.claims, changed_ms=memory.changed_ms
+        began_at_ms=memory.began_at_ms,
+        idle=idle,
+        claims=memory.claims,
+        changed_at_ms=memory.changed_at_ms,
     )
     surplus: list[Vnpu] = []
     removable: list[Vnpu] = []
@@ -101,15 +106,19 @@ def look(
         over = len(of_template) - _owned(seen, template)
         if over <= 0:
             continue
-        steady_ms = seen.changed_ms.get(template, seen.began_ms)
-        due_at = {
-            vnpu: Millis(max(each.since_ms, steady_ms) + grace_ms)
+        steady_at_ms = seen.changed_at_ms.get(template, seen.began_at_ms)
+        due_at_ms = {
+            vnpu: Millis(max(each.since_ms, steady_at_ms) + grace_ms)
             for vnpu, each in idle.items()
             if each.template == template
         }
-        wakes += [at for at in due_at.values() if at > now]
+        wakes += [at for at in due_at_ms.values() if at > now]
         due = sorted(
-            (each for each in of_template if each.vnpu in due_at and due_at[each.vnpu] <= now),
+            (
+                each
+                for each in of_template
+                if each.vnpu in due_at_ms and due_at_ms[each.vnpu] <= now
+            ),
             key=lambda each: (each.container != 0, idle[each.vnpu].since_ms, each.vnpu),
         )[:over]
         surplus += due
