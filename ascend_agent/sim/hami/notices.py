@@ -8,8 +8,9 @@ from dataclasses import dataclass
 class Notice:
     """One thing that it did or saw: ``event`` in a word, ``facts`` by name.
 
-    ``denied``, ``scheduled``, ``unfit``, ``locked``, ``lock_held``, ``bound``, ``asked``,
-    ``answered``, ``dropped``; of trouble with the API server ``unheard``, ``unasked``, ``unbound``.
+    ``denied``, ``scheduled``, ``unfit``, ``locked``, ``lock_held``, ``unlocked``, ``bound``,
+    ``asked``, ``answered``, ``dropped``; of trouble with the API server ``unheard``, ``unasked``,
+    ``unbound``.
     """
 
     event: str

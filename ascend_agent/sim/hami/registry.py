@@ -13,7 +13,7 @@ from ascend_agent.sim.hami.handshake import Judgement, judge
 from ascend_agent.sim.hami.notices import Notice, Tell
 from ascend_agent.sim.hami.usage import Device, parse_devices
 from ascend_agent.sim.hami.versions import Handshake, SchedulerVersion
-from ascend_agent.sim.hami.words import Json, annotations_of, handshake, register
+from ascend_agent.sim.hami.words import LOCK, Json, annotations_of, handshake, register
 
 
 class NodeRegistry:
@@ -35,6 +35,7 @@ class NodeRegistry:
         self._tell = tell
         self._devices: dict[tuple[str, str], tuple[Device, ...]] = {}
         self._asked: set[tuple[str, str]] = set()
+        self._locks: dict[str, str] = {}
 
     def devices(self, node: str, word: str) -> tuple[Device, ...]:
         """Return the devices of *node* with this word; none: it is not registered."""
@@ -46,8 +47,12 @@ class NodeRegistry:
             del self._devices[place]
 
     def hear(self, node: Json) -> None:
-        """Note answers of a changed node; read its lists where no handshake is needed for that."""
+        """Note what is new on a node: an answer, a lock that went, a list that needs no answer."""
         name = node["metadata"]["name"]
+        lock = annotations_of(node).get(LOCK, "")
+        held, self._locks[name] = self._locks.get(name, ""), lock
+        if held and not lock:
+            self._say("unlocked", node=name, value=held)
         for chip in self._chips:
             value = annotations_of(node).get(handshake(chip.word), "")
             if value.startswith("Reported") and (name, chip.word) in self._asked:

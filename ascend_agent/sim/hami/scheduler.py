@@ -7,7 +7,6 @@ a node or a pod changes, and after a moment.
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, NoReturn
 
@@ -15,22 +14,19 @@ from ascend_agent.errors import AgentError
 from ascend_agent.model.hami import HamiChip
 from ascend_agent.runtime.wakeup import Wakeup
 from ascend_agent.sim.hami.bind import Binder
+from ascend_agent.sim.hami.choose import Choice, Chooser
 from ascend_agent.sim.hami.client import ApiClient, Cache, RequestError, key_of
-from ascend_agent.sim.hami.fit import Policy, Unfit, fit, node_score
-from ascend_agent.sim.hami.handshake import TICK_S
+from ascend_agent.sim.hami.fit import Unfit
 from ascend_agent.sim.hami.notices import Notice, Tell
-from ascend_agent.sim.hami.placement import placement
-from ascend_agent.sim.hami.registry import NodeRegistry, allocatable
+from ascend_agent.sim.hami.placement import placement, template_of
+from ascend_agent.sim.hami.registry import NodeRegistry
 from ascend_agent.sim.hami.request import asks_of
-from ascend_agent.sim.hami.usage import Granted, account
-from ascend_agent.sim.hami.versions import VERSIONS, Handshake, SchedulerVersion
+from ascend_agent.sim.hami.ways import USUAL, Ways
 from ascend_agent.sim.hami.webhook import Denied, mutate
 from ascend_agent.sim.hami.words import (
     FILTERED,
-    NODE,
     PREDICATED,
     SCHEDULER,
-    SOFT,
     Json,
     annotations_of,
     is_soft,
@@ -47,20 +43,10 @@ class PodDeniedError(AgentError):
     """The webhook lets no such pod be created."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Choice:
-    """Where a pod goes, and what each of its containers gets there."""
-
-    node: str
-    chip: HamiChip
-    slots: tuple[tuple[Granted, ...], ...]
-    score: float
-
-
 class Scheduler:
     """One scheduler for all nodes of a cluster; ``run`` it, and create pods through it.
 
-    ``soft`` is HAMi's global switch, for nodes that say nothing; ``now`` tells the time in UTC.
+    ``now`` tells the time in UTC.
     """
 
     def __init__(
@@ -68,17 +54,14 @@ class Scheduler:
         api: ApiClient,
         *,
         chips: Sequence[HamiChip],
-        version: SchedulerVersion = VERSIONS["2.10"],
-        policy: Policy = Policy.SPREAD,
-        soft: bool = False,
+        ways: Ways = USUAL,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         tell: Tell = lambda _: None,
     ) -> None:
         self._api = api
         self._chips = chips
-        self._version = version
-        self._policy = policy
-        self._soft = soft
+        self._version = version = ways.version
+        self._ways = ways
         self._now = now
         self._tell = tell
         self._nodes = Cache()
@@ -87,6 +70,9 @@ class Scheduler:
         self._wakeup = Wakeup()
         self._looks = Wakeup()
         self._registry = NodeRegistry(api, chips=chips, version=version, now=now, tell=tell)
+        self._chooser = Chooser(
+            chips=chips, ways=ways, nodes=self._nodes, pods=self._pods, registry=self._registry
+        )
         self._binder = Binder(api, pods=self._pods, version=version, now=now, tell=tell)
 
     async def create(self, pod: Json) -> Json:
@@ -160,11 +146,11 @@ class Scheduler:
             self._told.pop(key_of(pod), None)
 
     async def _look(self) -> NoReturn:
-        """Look at all nodes every 15 s, and whenever one comes or goes."""
-        next_s = asyncio.get_running_loop().time() + TICK_S
+        """Look at all nodes on the tick, and whenever one comes or goes."""
+        next_s = asyncio.get_running_loop().time() + self._ways.tick_s
         while True:
             if not await self._looks.wait(next_s):
-                next_s += TICK_S
+                next_s += self._ways.tick_s
             await self._registry.look(list(self._nodes.items.values()))
             self._wakeup.set()
 
@@ -196,7 +182,7 @@ class Scheduler:
         pod = self._pods.items.get(key)
         if pod is None or pod["spec"].get("nodeName"):
             return
-        choice = self._choose(pod)
+        choice = self._chooser.choose(pod)
         if isinstance(choice, Unfit):
             self._say_once(key, "unfit", reason=choice.reason)
             return
@@ -212,7 +198,7 @@ class Scheduler:
             if not _is_placed(pod, patch):
                 pod = await self._binder.patch(pod, patch)
             patch = {"metadata": {"annotations": {}}}
-            self._say_placed(key, choice)
+            self._say_placed(pod, choice)
         # For an init container alone nobody would give the lock back.
         asking = [ask for ask in asks_of(pod, choice.chip, self._version) if ask.count]
         locks = not all(ask.init for ask in asking)
@@ -222,63 +208,18 @@ class Scheduler:
         patch["metadata"]["annotations"] |= self._binder.phase("allocating")
         pod = await self._binder.patch(pod, patch)
         if self._version.at_once:
-            self._say_placed(key, choice)
+            self._say_placed(pod, choice)
         await self._binder.bind(pod, choice.node)
-
-    def _choose(self, pod: Json) -> _Choice | Unfit:
-        """Return the best node for *pod*, or why there is none."""
-        chip = next(
-            (one for one in self._chips if any(a.count for a in asks_of(pod, one, self._version))),
-            None,
-        )
-        if chip is None:
-            return Unfit(reason="asks for nothing that this scheduler knows")
-        choices: list[_Choice] = []
-        reasons: list[str] = []
-        for _, name in sorted(self._nodes.items):
-            found = self._fit(pod, name, chip)
-            if isinstance(found, Unfit):
-                reasons.append(f"{name}: {found.reason}")
-            else:
-                choices.append(found)
-        if choices:
-            return max(choices, key=lambda one: one.score)
-        return Unfit(reason="; ".join(reasons) or "there is no node")
-
-    def _fit(self, pod: Json, name: str, chip: HamiChip) -> _Choice | Unfit:
-        node = self._nodes.items["", name]
-        devices = self._registry.devices(name, chip.word)
-        offered = allocatable(node, chip.resource)
-        if not devices or (self._version.handshake is Handshake.NONE and not offered):
-            return Unfit(reason="node unregistered")
-        others = (
-            one
-            for key, one in self._pods.items.items()
-            if key != key_of(pod) and annotations_of(one).get(NODE) == name
-        )
-        usages = account(devices, others, word=chip.word, version=self._version)
-        said = annotations_of(node).get(SOFT)
-        slots = fit(
-            pod,
-            usages,
-            chip=chip,
-            version=self._version,
-            node_soft=self._soft if said is None else said == "true",
-            policy=self._policy,
-        )
-        if isinstance(slots, Unfit):
-            return slots
-        score = node_score(slots, usages, word=chip.word)
-        return _Choice(node=name, chip=chip, slots=slots, score=score)
 
     # --- what it tells ---------------------------------------------------------------------
 
-    def _say_placed(self, key: tuple[str, str], choice: _Choice) -> None:
+    def _say_placed(self, pod: Json, choice: Choice) -> None:
         granted = [one for slot in choice.slots for one in slot]
         self._say_once(
-            key,
+            key_of(pod),
             "scheduled",
             node=choice.node,
+            template="" if is_soft(pod) else template_of(granted[0], choice.chip),
             devices=",".join(one.die for one in granted),
             memory_mib=",".join(str(one.memory_mib) for one in granted),
             core_percent=",".join(str(one.core_percent) for one in granted),

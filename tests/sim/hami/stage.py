@@ -16,6 +16,7 @@ from ascend_agent.sim.hami.fit import Policy
 from ascend_agent.sim.hami.notices import Notice
 from ascend_agent.sim.hami.scheduler import Scheduler
 from ascend_agent.sim.hami.versions import VERSIONS
+from ascend_agent.sim.hami.ways import Ways
 from ascend_agent.sim.hami.words import Json
 from tests.sim.hami.pods import B3
 
@@ -123,8 +124,7 @@ async def cluster(
         scheduler = Scheduler(
             api,
             chips=chips,
-            version=VERSIONS[version],
-            policy=policy,
+            ways=Ways(version=VERSIONS[version], policy=policy),
             now=clock,
             tell=told.append,
         )

@@ -1,0 +1,165 @@
+"""A cluster of one node for HAMi: API server, Node, scheduler, and the kubelet's side of pods.
+
+Everything is on this machine's own address and in one directory. What happens is the story's
+business.
+"""
+
+import asyncio
+import json
+import os
+import struct
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import aiohttp
+
+from ascend_agent.dialects.hami.chips import CHIPS
+from ascend_agent.dialects.hami.device_config import parse_device_config
+from ascend_agent.driver.simulated.presets import PRESETS
+from ascend_agent.model.hami import HamiChip
+from ascend_agent.model.health import NodeView
+from ascend_agent.settings import Settings
+from ascend_agent.settings.scenario_pods import ScenarioPod
+from ascend_agent.sim.cluster import FakeApiServer, node
+from ascend_agent.sim.entries import Entry
+from ascend_agent.sim.hami.client import ApiClient, RequestError
+from ascend_agent.sim.hami.manifest import NAMESPACE, manifest
+from ascend_agent.sim.hami.news import scheduler_news
+from ascend_agent.sim.hami.notices import Notice
+from ascend_agent.sim.hami.runner import PodRunner
+from ascend_agent.sim.hami.scheduler import PodDeniedError, Scheduler
+from ascend_agent.sim.hami.ways import Ways
+from ascend_agent.sim.kubelet import EmbeddedKubelet
+
+NODE: Final = "simulated-node"
+_TICK_S: Final = 2.0  # a real scheduler looks every 15 s, and people would wait for it
+_ANSWER_S: Final = 10.0
+_MACHINES: Final = {"x86_64": 62, "aarch64": 183, "riscv64": 243}
+
+
+class HamiCluster:
+    """The cluster around one agent; ``running`` before the agent starts, ``run`` beside it."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        directory: Path,
+        kubelet: EmbeddedKubelet,
+        view: Callable[[], NodeView | None],
+        tell: Callable[[Entry], None],
+    ) -> None:
+        self._given = settings
+        self._directory = directory
+        self._kubelet = kubelet
+        self._view = view
+        self._tell = tell
+        self._server = FakeApiServer(now=lambda: f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}")
+        self.settings = settings
+        self.chip = chip_of(settings)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator["HamiCluster"]:
+        """Serve the API while entered; ``settings`` are then those of an agent on this node."""
+        self._server.store.create(*node(NODE))
+        async with self._server.running(), aiohttp.ClientSession() as session:
+            self._api = ApiClient(session, url=self._server.url)
+            self._scheduler = Scheduler(
+                self._api,
+                chips=chips_of(self._given),
+                ways=Ways(tick_s=_TICK_S),
+                tell=self._hear,
+            )
+            self._runner = PodRunner(self._api, kubelet=self._kubelet, node=NODE, tell=self._tell)
+            self.pods = self._runner.pods
+            self.settings = self._furnish()
+            yield self
+
+    async def run(self) -> None:
+        """Schedule and run pods until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._scheduler.run(), name="hami scheduler")
+            group.create_task(self._runner.run(), name="hami kubelet")
+
+    async def create(self, pod: ScenarioPod) -> None:
+        """Create a pod; one that the webhook denies is told of."""
+        if self.chip is None:
+            return
+        try:
+            await self._scheduler.create(manifest(pod, self.chip))
+        except (PodDeniedError, RequestError) as error:
+            self._hear(Notice(event="denied", facts={"pod": pod.pod, "reason": str(error)}))
+
+    async def delete(self, pod: str) -> None:
+        """Delete a pod, as far as it is there."""
+        try:
+            await self._api.delete(f"/api/v1/namespaces/{NAMESPACE}/pods/{pod}")
+        except RequestError as error:
+            self._hear(Notice(event="undeleted", facts={"pod": pod, "reason": str(error)}))
+
+    def set_soft(self, soft: bool) -> None:  # noqa: FBT001 -- it is all there is to say
+        """Turn the node to soft slices, or back, as an operator does: in its file."""
+        entry = {"name": NODE, "hami-vnpu-core": soft}
+        new = self._directory / "node-config.new"
+        new.write_text(json.dumps({"nodes": [entry]}))
+        new.replace(self._directory / "node-config.yaml")
+
+    def _hear(self, notice: Notice) -> None:
+        self._tell(scheduler_news(notice, self._view))
+
+    def _furnish(self) -> Settings:
+        """Write what the agent finds on its host, and return the settings that name it."""
+        assets = self._directory / "assets"
+        assets.mkdir()
+        (assets / "libvnpu.so").write_bytes(library_head())
+        (assets / "ld.so.preload").write_text("/hami-vnpu-core/libvnpu.so\n")
+        self.set_soft(self._given.simulated.soft)
+        kubeconfig = self._directory / "kubeconfig"
+        kubeconfig.write_text(json.dumps(_kubeconfig(self._server.url)))
+        given = self._given.model_fields_set
+        return self._given.model_copy(
+            update={
+                "node_name": NODE,
+                "kubeconfig": kubeconfig,
+                "api_server": None,
+                "hami_root": self._directory / "hami",
+                "hami_shared_region": self._directory / "region",
+                "hami_assets": assets,
+                "node_config": self._directory / "node-config.yaml",
+                **({} if "hami_handshake_s" in given else {"hami_handshake_s": _ANSWER_S}),
+            }
+        )
+
+
+def chips_of(settings: Settings) -> tuple[HamiChip, ...]:
+    """Return the chips of HAMi's configuration, which scheduler and agent read alike."""
+    if settings.device_config.is_file():
+        return tuple(parse_device_config(settings.device_config.read_text()).chips)
+    return tuple(CHIPS)
+
+
+def chip_of(settings: Settings) -> HamiChip | None:
+    """Return the configured chip of the simulated node, None: HAMi does not know it."""
+    name = PRESETS[settings.simulated.chip].chip_name
+    return next((chip for chip in chips_of(settings) if chip.chip_name == name), None)
+
+
+def library_head() -> bytes:
+    """Return the head of a shared library of this machine, and nothing behind it."""
+    number = _MACHINES.get(os.uname().machine, 0)
+    identity = b"\x7fELF" + bytes([2, 1, 1]) + bytes(9)
+    return identity + struct.pack("<HHI", 3, number, 1) + bytes(40)
+
+
+def _kubeconfig(url: str) -> dict[str, object]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "sim",
+        "contexts": [{"name": "sim", "context": {"cluster": "sim", "user": "agent"}}],
+        "clusters": [{"name": "sim", "cluster": {"server": url}}],
+        "users": [{"name": "agent", "user": {"token": "none"}}],
+    }
