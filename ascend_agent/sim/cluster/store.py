@@ -164,7 +164,7 @@ class ApiStore:
 
 def _check_event(key: Key, item: Json) -> None:
     """Refuse what the real server refuses of an Event with an ``eventTime``."""
-    if item["involvedObject"].get("namespace", "default") != key[1]:
+    if not item["involvedObject"].get("namespace") and key[1] != "default":
         raise RefusedError(422, "Invalid", "involvedObject.namespace: does not match")
     for field, limit in {"message": 1024, "reason": 128, "action": 128}.items():
         if len(item[field].encode()) > limit:
