@@ -22,6 +22,7 @@ def describe_hami(
     return {
         **_configuration(state),
         "hidden": [_hidden(npu) for npu in (inventory.hidden if inventory else ())],
+        "npus": _npus(registration, inventory),
         "registration": _registration(registration),
         "vnpus": _sweep(sweep),
     }
@@ -95,6 +96,17 @@ def _hidden(npu: HiddenNpu) -> JsonObject:
     }
 
 
+def _npus(
+    registration: HamiRegistration | None, inventory: Inventory | None
+) -> Sequence[JsonObject]:
+    """Return what the scheduler is told of each NPU; what the kubelet is, the NPU itself says."""
+    counts = registration.counts if registration else {}
+    return [
+        {"npu": npu.phy, "devices": counts.get(npu.identity.die) if npu.identity.die else None}
+        for npu in (inventory.npus if inventory else ())
+    ]
+
+
 def _registration(told: HamiRegistration | None) -> JsonObject | None:
     if told is None:
         return None
@@ -102,7 +114,6 @@ def _registration(told: HamiRegistration | None) -> JsonObject | None:
         "phase": told.phase.value,
         "word": told.word,
         "devices": told.devices,
-        "npus": told.npus,
         "handshake": told.handshake,
         "told_at_ms": told.told_at_ms,
         "detail": told.detail,

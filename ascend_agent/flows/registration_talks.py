@@ -132,7 +132,7 @@ class Talks:
             devices=stands.devices,
             handshake=text,
             detail=detail,
-            npus=stands.npus,
+            counts=stands.counts,
             told_at_ms=self._told_at,
         )
 

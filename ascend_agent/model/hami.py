@@ -195,8 +195,8 @@ class RegistrationPhase(Enum):
 class HamiRegistration:
     """What the scheduler was told last; ``devices`` is the text of the device list.
 
-    ``npus`` is how many there are in it, ``told_at_ms`` when the handshake was last written; None:
-    not yet.
+    ``counts`` is how many devices each NPU in it has, 0 while it is sick; ``told_at_ms`` is when
+    the handshake was last written, None: not yet.
     """
 
     phase: RegistrationPhase
@@ -204,7 +204,7 @@ class HamiRegistration:
     devices: str = ""
     handshake: str = ""
     detail: str = ""
-    npus: int = 0
+    counts: Mapping[DieId, int] = field(default_factory=dict)
     told_at_ms: Millis | None = None
 
 

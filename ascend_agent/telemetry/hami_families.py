@@ -11,6 +11,7 @@ from prometheus_client.metrics_core import Metric
 from ascend_agent.model.hami import HamiState, RegistrationPhase
 from ascend_agent.model.ids import PhyId
 from ascend_agent.model.metered import ContainerDevice, HamiSeen, TurnUsage
+from ascend_agent.model.npu import Npu
 from ascend_agent.model.seen import Seen
 from ascend_agent.model.vnpu import VnpuSweep
 from ascend_agent.telemetry.exporter_families import exporter_families, once
@@ -29,7 +30,7 @@ def hami_families(seen: Seen, hami: HamiSeen, counted: Counted) -> Iterator[Metr
     yield from exporter_families(seen, hami, skipped)
     yield from _granted_families(hami.devices, skipped)
     yield from _state_families(hami.state)
-    yield from _registration_families(hami)
+    yield from _registration_families(hami, seen.inventory.npus if seen.inventory else ())
     yield from _sweep_families(hami.sweep)
     yield from _turn_families(hami.turns)
     yield counter(
@@ -110,7 +111,7 @@ def _state_families(state: HamiState | None) -> Iterator[Metric]:
     )
 
 
-def _registration_families(hami: HamiSeen) -> Iterator[Metric]:
+def _registration_families(hami: HamiSeen, npus: Sequence[Npu]) -> Iterator[Metric]:
     told = hami.registration
     yield gauge(
         "hami_registration_phase",
@@ -124,11 +125,12 @@ def _registration_families(hami: HamiSeen) -> Iterator[Metric]:
         (),
         [((), told.told_at_ms / _MS_PER_S)] if told and told.told_at_ms is not None else [],
     )
+    counts = told.counts if told else {}
     yield gauge(
-        "hami_published_npus",
-        "NPUs in the list that the scheduler was told last.",
-        (),
-        [((), told.npus)] if told else [],
+        "hami_published_devices",
+        "Devices of an NPU in the list that the scheduler was told last, 0 while the NPU is sick.",
+        ("npu",),
+        [((npu.phy,), counts[die]) for npu in npus if (die := npu.identity.die) and die in counts],
     )
 
 

@@ -41,7 +41,7 @@ REGISTRATION = HamiRegistration(
     word="Ascend910B3",
     devices="[]",
     handshake="Requesting_2026-01-01 00:00:12",
-    npus=2,
+    counts={DieId("00000000-00000005-DEADBEEF-00000000-00FF00FF"): 4},
     told_at_ms=Millis(1_700_000_000_000),
 )
 _FIRST = Vnpu(vnpu=VnpuId(100), template="vir05_1c_16g", opened=True, container=0)

@@ -73,11 +73,19 @@ def test_the_registration_is_told_as_the_scheduler_sees_it() -> None:
         "phase": "asked",
         "word": "Ascend910B3",
         "devices": "[]",
-        "npus": 2,
         "handshake": "Requesting_2026-01-01 00:00:12",
         "told_at_ms": 1_700_000_000_000,
         "detail": "",
     }
+
+
+def test_what_the_scheduler_is_told_of_each_npu_can_be_seen() -> None:
+    """OB-6: eight NPUs at the kubelet, and a job for eight stays pending."""
+    bare = describe_hami(STATE, None, None, with_hidden(1))
+    told = describe_hami(STATE, REGISTRATION, None, with_hidden(2))
+
+    assert loaded(bare)["npus"] == [{"npu": 0, "devices": None}]
+    assert loaded(told)["npus"] == [{"npu": 0, "devices": 4}, {"npu": 1, "devices": None}]
 
 
 def test_hidden_npus_are_named_with_all_that_is_known_of_them() -> None:

@@ -169,7 +169,7 @@ def test_how_it_stands_can_be_read() -> None:
     assert told.devices == scene.annotations[register(OLD)]
     assert told.handshake == scene.annotations[handshake(OLD)]
 
-    assert (told.npus, told.told_at_ms) == (1, 0)
+    assert (list(told.counts.values()), told.told_at_ms) == ([state().shares], 0)
 
     scene.annotations[handshake(OLD)] = "Requesting"
     asked = scene.talks.registration(scene.node, "")

@@ -52,6 +52,12 @@ def told(hami: HamiSeen, *, counted: Counted | None = None, seen: Seen | None = 
     return samples(hami_families(seen or Seen(), hami, counted or Counted()))
 
 
+def die_of(phy: int) -> DieId:
+    die = npu(phy).identity.die
+    assert die is not None
+    return die
+
+
 def vnpus(*ids: int) -> tuple[Vnpu, ...]:
     return tuple(
         Vnpu(vnpu=VnpuId(each), template="vir04", opened=False, container=0) for each in ids
@@ -105,17 +111,22 @@ def test_a_node_of_which_no_chip_is_configured_has_no_info() -> None:
 
 def test_the_registration_is_told_with_its_time() -> None:
     registration = HamiRegistration(
-        phase=RegistrationPhase.ASKED, npus=8, told_at_ms=Millis(1_700_000_000_500)
+        phase=RegistrationPhase.ASKED,
+        counts={die_of(0): 4, die_of(1): 0, DieId("gone"): 4},
+        told_at_ms=Millis(1_700_000_000_500),
     )
 
-    found = told(HamiSeen(registration=registration))
+    found = told(HamiSeen(registration=registration), seen=Seen(inventory=inventory(3)))
 
     assert of(found, "hami_registration_phase") == {
         f'hami_registration_phase{{phase="{phase.value}"}}': phase is RegistrationPhase.ASKED
         for phase in RegistrationPhase
     }
     assert found["hami_handshake_timestamp_seconds"] == 1_700_000_000.5
-    assert found["hami_published_npus"] == 8
+    assert of(found, "hami_published_devices") == {
+        'hami_published_devices{npu="0"}': 4,
+        'hami_published_devices{npu="1"}': 0,
+    }
 
 
 def test_a_handshake_that_was_never_written_has_no_time() -> None:

@@ -13,6 +13,7 @@ from typing import Final
 from ascend_agent.dialects.hami import keys
 from ascend_agent.model.hami import HamiChip, HamiConfig, HamiState
 from ascend_agent.model.health import NodeView, NpuView
+from ascend_agent.model.ids import DieId
 from ascend_agent.model.npu import Npu
 
 _SOFT_CORES: Final = 100
@@ -40,9 +41,9 @@ class Listing:
         }
 
     @property
-    def npus(self) -> int:
-        """How many NPUs are in the list."""
-        return len(json.loads(self.devices))
+    def counts(self) -> Mapping[DieId, int]:
+        """How many devices each NPU in the list has."""
+        return {DieId(each["id"]): each.get("count", 0) for each in json.loads(self.devices)}
 
 
 def listing(view: NodeView, state: HamiState) -> Listing | None:

@@ -73,11 +73,11 @@ def test_a_node_of_310p_in_soft_mode() -> None:
     )
 
 
-def test_a_sick_npu_counts_among_the_listed() -> None:
-    said = listing(node_view(4, sick=[3]), state())
+def test_it_says_of_each_npu_how_many_devices_it_has() -> None:
+    said = listing(node_view(4, sick=[3]), state(shares=4))
 
     assert said is not None
-    assert said.npus == 4
+    assert said.counts == {f"{DIE}{phy}": count for phy, count in enumerate((4, 4, 4, 0))}
 
 
 @pytest.mark.parametrize(("soft", "flag"), [(True, "true"), (False, "false")])
