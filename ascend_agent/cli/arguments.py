@@ -21,7 +21,7 @@ _SERVICE_VARIABLE = re.compile(
 )
 """What Kubernetes sets in every pod for a Service whose name starts with ``ascend-agent``."""
 _PREFIX = "ASCEND_AGENT_"
-_OF_PEERS = frozenset({Command.RUN, Command.DOCTOR})
+_OF_PEERS = frozenset({Command.RUN, Command.DOCTOR, Command.DEREGISTER})
 """Commands that stand in an older plugin's place, with its options and its pod's variables."""
 _VARIABLES_OF_HAMI: Mapping[str, str] = MappingProxyType(
     {"HOOK_PATH": "hami_root", "HAMI_VNPU_ASSETS_PATH": "hami_assets"}

@@ -104,6 +104,30 @@ def faults(settings: Settings, show: Show) -> int:
     return EXIT_FAILED
 
 
+def deregister(settings: Settings, show: Show, warnings: Sequence[Warned]) -> int:
+    """Take this node back from HAMi's scheduler; exit 1 where that can't be done.
+
+    Raises:
+        ConfigError: it can't even be tried.
+
+    """
+    from ascend_agent.cli import deregister as way  # noqa: PLC0415 -- brings the cluster's client
+
+    def say(text: str) -> None:
+        sys.stdout.write(f"{text}\n")
+        sys.stdout.flush()
+
+    troubles: list[str] = []
+    words = way.words_of(settings, show.device_words)
+    with Logging(settings, warnings, stream=sys.stderr):
+        try:
+            asyncio.run(way.deregister(settings, words, say))
+        except* AgentError as group:
+            troubles = [f"ascend-agent: {error}\n" for error in _leaves(group)]
+    sys.stderr.write("".join(troubles))
+    return EXIT_FAILED if troubles else EXIT_OK
+
+
 class Logging:
     """Logging to *stream* while it is entered; says first what was given in vain."""
 

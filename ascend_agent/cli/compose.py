@@ -37,7 +37,8 @@ class Show:
     """How ``sim``, ``devices``, ``doctor`` and ``faults`` look and present what they see.
 
     ``for_s`` None: until it is over. ``origins`` tells by which name each setting was given.
-    ``words`` are what the command is about. ``check``: does the scenario come to what it expects?
+    ``words`` are what the command is about, ``device_words`` those of ``deregister``. ``check``:
+    does the scenario come to what it expects?
     """
 
     for_s: float | None
@@ -47,6 +48,7 @@ class Show:
     origins: Mapping[str, str] = field(default_factory=dict)
     words: tuple[str, ...] = ()
     check: bool = False
+    device_words: tuple[str, ...] = ()
 
 
 def compose(arguments: Arguments) -> tuple[Settings, Show]:
@@ -67,6 +69,7 @@ def compose(arguments: Arguments) -> tuple[Settings, Show]:
         origins={sets: one.name for sets, one in arguments.given.items()},
         words=arguments.words,
         check=_take_switch(given, "check", problems),
+        device_words=_take_list(given, "device_words"),
     )
     values: dict[str, object] = {}
     if arguments.command is not Command.RUN:
@@ -157,6 +160,11 @@ def _take_switch(given: dict[str, Given], sets: str, problems: list[str]) -> boo
         return True
     problems.append(f"{one.name}: {one.value[:80]!r} is neither true nor false; give one of them")
     return False
+
+
+def _take_list(given: dict[str, Given], sets: str) -> tuple[str, ...]:
+    one = given.pop(sets, None)
+    return tuple(filter(None, one.value.split(","))) if one else ()
 
 
 def _text(problem: Problem, given: Mapping[str, Given]) -> str:

@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def _perform(arguments: Arguments, adopted: Adopted) -> int:
+def _perform(arguments: Arguments, adopted: Adopted) -> int:  # noqa: PLR0911 -- one a command
     if arguments.command is Command.VERSION:
         if arguments.problems:
             raise ConfigError("\n".join(arguments.problems))
@@ -77,6 +77,8 @@ def _perform(arguments: Arguments, adopted: Adopted) -> int:
             )
         case Command.FAULTS:
             return commands.faults(settings, show)
+        case Command.DEREGISTER:
+            return commands.deregister(settings, show, arguments.warnings)
 
 
 def _expect_signals(command: Command) -> None:

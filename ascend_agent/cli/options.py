@@ -18,6 +18,7 @@ class Command(StrEnum):
     DEVICES = "devices"
     DOCTOR = "doctor"
     FAULTS = "faults"
+    DEREGISTER = "deregister"
     VERSION = "version"
 
 
@@ -28,17 +29,20 @@ COMMANDS: Mapping[Command, str] = MappingProxyType(
         Command.DEVICES: "list the NPUs of this node, once",
         Command.DOCTOR: "check whether this node can serve its NPUs, and say what to do",
         Command.FAULTS: "explain fault codes, and say which levels and rules they have",
+        Command.DEREGISTER: "take this node's NPUs back from HAMi's scheduler, once no agent runs",
         Command.VERSION: "print the version",
     }
 )
 
 # The doctor judges the settings of run, so it knows every option that run knows.
 _RUN = frozenset({Command.RUN, Command.DOCTOR})
+_API = _RUN | {Command.DEREGISTER}
 _SIM = frozenset({Command.SIM})
 _DOCTOR = frozenset({Command.DOCTOR})
 _SERVING = frozenset({Command.RUN, Command.SIM, Command.DOCTOR})
 _READING = frozenset({Command.RUN, Command.DEVICES, Command.DOCTOR})
 _ALL = frozenset({Command.RUN, Command.SIM, Command.DEVICES, Command.DOCTOR})
+_LOGGING = _ALL | {Command.DEREGISTER}
 _SHOWING = frozenset({Command.SIM, Command.DEVICES, Command.DOCTOR, Command.FAULTS})
 
 
@@ -129,7 +133,7 @@ OPTIONS: tuple[Option, ...] = (
         "the kubelet's pod-resources socket (default pod-resources/kubelet.sock in its directory)",
     ),
     Option(
-        "run-dir", "run_dir", _RUN, "DIR", "directory of the node lock (default /run/ascend-agent)"
+        "run-dir", "run_dir", _API, "DIR", "directory of the node lock (default /run/ascend-agent)"
     ),
     Option(
         "state-dir",
@@ -144,28 +148,28 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "node-name",
         "node_name",
-        _RUN,
+        _API,
         "NAME",
         "name of the own Node object (default NODE_NAME); without it no API server is used",
     ),
     Option(
         "kubeconfig",
         "kubeconfig",
-        _RUN,
+        _API,
         "FILE",
         "API server and credentials (default: those of the pod)",
     ),
     Option(
         "service-account-dir",
         "service_account_dir",
-        _RUN,
+        _API,
         "DIR",
         "the pod's token and CA (default /var/run/secrets/kubernetes.io/serviceaccount)",
     ),
     Option(
         "relax-tls",
         "relax_tls",
-        _RUN,
+        _API,
         None,
         "accept cluster CAs that Python 3.13's strict check refuses",
     ),
@@ -337,21 +341,21 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "log-level",
         "log_level",
-        _ALL,
+        _LOGGING,
         "LEVEL",
         "debug, info, warning, error or critical (default info; critical for sim, devices, doctor)",
     ),
     Option(
         "log-style",
         "log_style",
-        _ALL,
+        _LOGGING,
         "json|console",
         "form of the log lines (default json; console for sim, devices, doctor)",
     ),
     Option(
         "device-config",
         "device_config",
-        _SERVING,
+        _SERVING | {Command.DEREGISTER},
         "FILE",
         "HAMi's device-config.yaml (default /device-config.yaml, else built in)",
     ),
@@ -473,6 +477,13 @@ OPTIONS: tuple[Option, ...] = (
         _SERVING,
         "S",
         "seconds a vNPU must be idle and unowned (default 120)",
+    ),
+    Option(
+        "word",
+        "device_words",
+        frozenset({Command.DEREGISTER}),
+        "WORD[,WORD]",
+        "device words to take back (default: all that are configured or built in)",
     ),
     Option("for", "for_s", _SIM, "SECONDS", "end by itself after this time"),
     Option("check", "check", _SIM, None, "exit 1 unless the scenario comes to what it expects"),

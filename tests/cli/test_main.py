@@ -99,7 +99,7 @@ def test_help_is_no_failure(argv: list[str]) -> None:
 @pytest.mark.parametrize(
     ("argv", "environment", "text"),
     [
-        ([], {}, "no command; say one of run, sim, devices, doctor, faults, version"),
+        ([], {}, "no command; say one of run, sim, devices, doctor, faults, deregister, version"),
         (["fly"], {}, "invalid choice: 'fly'"),
         (["run", "--bogus"], {}, "--bogus is no option of run"),
         (["version", "--bogus"], {}, "--bogus is no option of version"),

@@ -10,7 +10,7 @@ from ascend_agent.cli.options import COMMANDS, OPTIONS, Command, Option
 from ascend_agent.cli.peers import MEANINGS
 from ascend_agent.settings import Settings, SimulatedNode
 
-OF_A_COMMAND = {"scenario", "for_s", "as_json", "check_deadline_s", "check"}
+OF_A_COMMAND = {"scenario", "for_s", "as_json", "check_deadline_s", "check", "device_words"}
 WITHOUT_OPTION = {"api_server", "simulated", "docker_runtime"}
 
 
