@@ -12,7 +12,7 @@ from ascend_agent.cluster.patches import pod_patch, removal_patch, values_of
 from ascend_agent.cluster.read import Reader
 from ascend_agent.cluster.refusals import Asked
 from ascend_agent.cluster.retry import PATIENCE, delay_s
-from ascend_agent.cluster.sender import Sender
+from ascend_agent.cluster.sender import AGAIN_ON_CONFLICT, Sender
 from ascend_agent.cluster.tally import Tally
 from ascend_agent.cluster.written import Written
 from ascend_agent.errors import (
@@ -91,6 +91,7 @@ class Editor:
                 known=lambda: self._pod(edit),
                 values=lambda: values,
                 request=lambda missing: pod_patch(edit, missing),
+                retries=AGAIN_ON_CONFLICT,  # many write to a pod at once while it starts
             )
         except RejectedError as error:
             # Another pod's UID is refused as any other change of what can't change: look.

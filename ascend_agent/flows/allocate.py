@@ -185,7 +185,7 @@ class Allocate:
             return
         for edit in call.commit:
             await self._edits.editor.apply(edit)
-        self._decide.remember(call.pod)
+        self._decide.remember(call.pod, call.commit)
 
     async def _fail(self, call: _Call) -> None:
         """Undo what was made and leave the failure to be settled; also where we are cancelled."""

@@ -48,6 +48,7 @@ class Decide:
         self._clock = clock
         self._reader = reader
         self._served: tuple[PodUid, float] | None = None
+        self._unseen: list[tuple[PodEdit, float]] = []
         self._trouble = ""
 
     def world(self) -> World:
@@ -58,7 +59,9 @@ class Decide:
         world = self._offers.world(view, self._clock.now())
         if world.facts is None:
             return world
-        return replace(world, facts=replace(world.facts, served=self._lately()))
+        self._forget_seen(world.facts.pods)
+        facts = replace(world.facts, served=self._lately())
+        return _with_edits(replace(world, facts=facts), [edit for edit, _ in self._unseen])
 
     async def decide(
         self, request: AllocationRequest, *, pending: Sequence[PodEdit] = ()
@@ -84,9 +87,26 @@ class Decide:
             return self._give_up(outcome)
         return outcome if isinstance(outcome, Refused) else Decided(assignment=outcome, world=world)
 
-    def remember(self, pod: PodRef | None) -> None:
-        """Note which pod was served, since the kubelet asks for its next container first."""
-        self._served = None if pod is None else (pod.uid, asyncio.get_running_loop().time())
+    def remember(self, pod: PodRef | None, edits: Sequence[PodEdit]) -> None:
+        """Note which pod was served, and what was acknowledged of it.
+
+        The kubelet asks for its next container first; and the watches show what was acknowledged
+        a little later, when a slot that was taken must not seem free.
+        """
+        now = asyncio.get_running_loop().time()
+        self._served = None if pod is None else (pod.uid, now)
+        self._unseen += [(edit, now) for edit in edits]
+
+    def _forget_seen(self, pods: Sequence[Pod]) -> None:
+        now = asyncio.get_running_loop().time()
+        known = {pod.uid: pod for pod in pods}
+        self._unseen = [
+            (edit, at)
+            for edit, at in self._unseen
+            if now - at < _REMEMBERED_S
+            and edit.uid in known
+            and _set(edit.annotations).items() - known[edit.uid].annotations.items()
+        ]
 
     async def _may_read(self, wakeup: Wakeup, pause_s: float, until: float) -> bool:
         """Wait for the next look, which news of a pod brings at once; False: it is too late."""

@@ -1,0 +1,108 @@
+"""What the watches don't show is read live, so often and no longer; what was said counts on."""
+
+import asyncio
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from ascend_agent.model.pods import PodPhase
+from tests.fakes.hami_scene import (
+    hami_scene,
+    of,
+    one,
+    phase_of,
+    refused,
+    two,
+)
+
+
+async def test_a_pod_that_the_watch_shows_late_is_found_by_a_live_read(tmp_path: Path) -> None:
+    """The cache lags two seconds behind the kubelet."""
+    async with hami_scene(tmp_path) as scene:
+        scene.server.mute()
+        scene.set_lock(of("p1"))
+        scene.add(one("p1", 3))
+
+        assert (await scene.ask((7, 0))).npus == (3,)
+        assert (
+            sorted(scene.requests)
+            == [
+                "GET /api/v1/namespaces/default/pods/p1",
+                "GET /api/v1/nodes",
+                "GET /api/v1/pods",
+                "PATCH /api/v1/namespaces/default/pods/p1",
+            ]
+            or "GET /api/v1/namespaces/default/pods/p1" not in scene.requests
+        )
+
+
+async def test_a_pod_that_comes_while_its_request_waits_is_served(tmp_path: Path) -> None:
+    async with hami_scene(tmp_path) as scene:
+        asking = asyncio.get_running_loop().create_task(scene.ask((7, 0)))
+        await asyncio.sleep(1.7)
+        scene.set_lock(of("p1"))
+        scene.add(one("p1", 3))
+
+        assert (await asking).npus == (3,)
+
+
+async def test_who_waits_for_a_pod_that_never_comes_is_told_within_three_seconds(
+    tmp_path: Path,
+) -> None:
+    """AL-8: what is missing, and what to check. Nothing is patched for it."""
+    async with hami_scene(tmp_path, lock=of("gone")) as scene:
+        started = asyncio.get_running_loop().time()
+        text = await refused(scene, (7, 0))
+
+        assert asyncio.get_running_loop().time() - started < 5
+        assert "schedulerName" in text
+        assert "gone" in text
+        assert scene.patches == []
+        assert len([each for each in scene.requests if each == "GET /api/v1/pods"]) <= 5
+
+
+async def test_a_slot_that_was_taken_is_not_given_again_by_a_late_watch(tmp_path: Path) -> None:
+    """What was acknowledged counts, whatever the watch still shows."""
+    async with hami_scene(tmp_path, two("a", 0, 1), lock=of("a")) as scene:
+        scene.server.mute()
+
+        assert [(await scene.ask((7, 0))).npus for _ in range(2)] == [(0,), (1,)]
+
+
+async def test_another_agent_goes_on_where_one_ended_between_two_containers(
+    tmp_path: Path,
+) -> None:
+    """What was given is in the annotation alone."""
+    both = two("a", 0, 1)
+    async with hami_scene(tmp_path, both, lock=of("a")) as scene:
+        await scene.ask((7, 0))
+        left = scene.annotations(both)
+    again = dataclasses.replace(both, annotations=left)
+    async with hami_scene(tmp_path, again, lock=of("a")) as scene:
+        grant = await scene.ask((7, 0))
+        await scene.settled()
+
+        assert (grant.npus, scene.lock) == ((1,), None)
+
+
+@pytest.mark.parametrize(
+    "change", [{"phase": PodPhase.FAILED}, {"terminating": True}], ids=["failed", "terminating"]
+)
+async def test_a_pod_that_is_going_is_served_no_more(
+    change: Mapping[str, object], tmp_path: Path
+) -> None:
+    """HAMi A8; a kubelet may still ask for it."""
+    going = dataclasses.replace(one("p1", 0), **change)  # type: ignore[arg-type]  # by name
+    async with hami_scene(tmp_path, lock=of("p1")) as scene:
+        scene.add(going)
+        if going.terminating:
+            scene.server.store.change(
+                ("pods", "default", "p1"),
+                {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}},
+            )
+        await scene.seen()
+
+        assert "nobody knows" in await refused(scene, (7, 0))
+        assert phase_of(scene, going) == "allocating"
