@@ -25,6 +25,7 @@ class HamiAnnouncements:
         self._bus = bus
         self._served: TopicReader[AllocateServed] | None = None
         self._state: HamiState | None = None
+        self._chip = ""
         self._soft = ""
         self._shares: ShareStates | None = None
         self._sweep: VnpuSweep | None = None
@@ -59,7 +60,10 @@ class HamiAnnouncements:
         if state is None:
             return
         self._state = state
-        yield from told.of_state(before, state, now)
+        yield from told.of_files(before, state, now)
+        missing = told.chip_trouble(state, self._bus.inventory.value)
+        earlier, self._chip = self._chip, missing
+        yield from told.of_chip(earlier, missing, state.chip, now)
         trouble = told.soft_trouble(state, self._bus.soft.value)
         withdrawn, self._soft = self._soft, trouble
         yield from told.of_soft(withdrawn, trouble, wanted=state.wants_soft, now=now)

@@ -8,9 +8,10 @@ from ascend_agent.model.hami import SoftHost
 from ascend_agent.model.health import ShareStates
 from ascend_agent.model.ids import Millis, PhyId, ResourceName
 from ascend_agent.model.kubelet import AllocateServed
+from ascend_agent.model.npu import Inventory
 from ascend_agent.model.vnpu import SweepMode, Vnpu, VnpuId, VnpuSweep
 from ascend_agent.runtime.wakeup import Wakeup
-from tests.fakes.hami import state
+from tests.fakes.hami import npu_view, state
 
 LEAK = Vnpu(vnpu=VnpuId(100), template="vir01", opened=False, container=0)
 REFUSED = AllocateServed(
@@ -27,6 +28,7 @@ class Scene:
         self.bus = Bus([])
         self.served = self.bus.served.claim("test")
         self.hami = self.bus.hami.claim("test")
+        self.inventory = self.bus.inventory.claim("test")
         self.soft = self.bus.soft.claim("test")
         self.shares = self.bus.shares.claim("test")
         self.vnpus = self.bus.vnpus.claim("test")
@@ -95,3 +97,16 @@ async def test_more_refusals_than_can_be_kept_are_left_to_the_log() -> None:
     assert scene.reasons() == []
     scene.served.publish(REFUSED)
     assert scene.reasons() == ["AscendAllocateFailed"]
+
+
+async def test_a_chip_is_told_of_once_the_npus_are_known_and_again_when_it_is_configured() -> None:
+    scene = Scene()
+    scene.hami.put(dataclasses.replace(state(), chip=None, trouble="chip 910B3: none of 910A"))
+    early = scene.reasons()
+    found = Inventory(generation=1, npus=(npu_view(0).npu,), unread=(), unknown=(), lost_cards=0)
+    scene.inventory.put(found)
+    known = scene.reasons()
+    scene.hami.put(state())
+
+    assert (early, known) == ([], ["HamiChipNotConfigured"])
+    assert scene.reasons() == ["HamiChipConfigured"]

@@ -7,11 +7,12 @@ what counts as the same thing happening again is decided by whoever posts them.
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from ascend_agent.model.hami import HamiState, SoftHost
+from ascend_agent.model.hami import HamiChip, HamiState, SoftHost
 from ascend_agent.model.health import ShareStates
 from ascend_agent.model.ids import Millis, PhyId
 from ascend_agent.model.kubelet import AllocateServed
 from ascend_agent.model.notices import Announcement
+from ascend_agent.model.npu import Inventory
 from ascend_agent.model.vnpu import VnpuSweep
 
 ALLOCATE_FAILED: Final = "AscendAllocateFailed"
@@ -43,14 +44,29 @@ def of_allocate(served: AllocateServed) -> Iterator[Announcement]:
             )
 
 
-def of_state(before: HamiState | None, state: HamiState, now: Millis) -> Iterator[Announcement]:
-    """Yield what is new of the configuration: the chip, and contents that can't be used."""
-    troubled = before.trouble if before else ""
-    if state.trouble and state.trouble != troubled:
-        yield _of_node("HamiChipNotConfigured", state.trouble, warning=True, now=now)
-    elif troubled and not state.trouble and state.chip is not None:
-        message = f"chip {state.chip.chip_name} is configured, as {state.chip.word}"
+def chip_trouble(state: HamiState, inventory: Inventory | None) -> str:
+    """Return which chip is not configured; empty as well while none was read yet."""
+    if state.chip is not None or inventory is None:
+        return ""
+    names = {npu.identity.chip.chip_name for npu in inventory.npus}
+    names |= {unknown.chip.chip_name for unknown in inventory.unknown}
+    # What holds is told a moment after the inventory: until then it is about an earlier one.
+    return state.trouble if any(name in state.trouble for name in names) else ""
+
+
+def of_chip(
+    before: str, trouble: str, chip: HamiChip | None, now: Millis
+) -> Iterator[Announcement]:
+    """Yield that the chip is not configured, for another reason than *before*, or is by now."""
+    if trouble and trouble != before:
+        yield _of_node("HamiChipNotConfigured", trouble, warning=True, now=now)
+    elif before and not trouble and chip is not None:
+        message = f"chip {chip.chip_name} is configured, as {chip.word}"
         yield _of_node("HamiChipConfigured", message, warning=False, now=now)
+
+
+def of_files(before: HamiState | None, state: HamiState, now: Millis) -> Iterator[Announcement]:
+    """Yield that contents of the files can't be used, or can again."""
     refused = before.refused if before else ()
     if state.refused and state.refused != refused:
         message = f"HAMi's configuration refused, {_KEPT}: {'; '.join(state.refused)}"

@@ -5,14 +5,16 @@ import dataclasses
 import pytest
 
 from ascend_agent.dialects.hami import told
-from ascend_agent.model.hami import SoftHost
+from ascend_agent.model.hami import HamiState, SoftHost
 from ascend_agent.model.health import ShareStates
 from ascend_agent.model.ids import Millis, PhyId, ResourceName
 from ascend_agent.model.kubelet import AllocateServed
 from ascend_agent.model.notices import Announcement
+from ascend_agent.model.npu import Inventory, UnknownChip
 from ascend_agent.model.pods import PodRef
 from ascend_agent.model.vnpu import SweepMode, Vnpu, VnpuId, VnpuSweep
-from tests.fakes.hami import pod, state
+from tests.fakes.hami import npu_view, pod, state
+from tests.fakes.npus import CHIP
 
 NOW = Millis(5)
 P1 = pod("p1", ";").ref
@@ -28,6 +30,11 @@ STATE = state()
 STRANGE = dataclasses.replace(STATE, chip=None, trouble="chip 910X: none of 910A, 910B3")
 WANTS = dataclasses.replace(STATE, wants_soft=True)
 BROKEN = SoftHost(ready=False, trouble="libvnpu.so is for arm64")
+
+
+def inventory_of(*chips: str) -> Inventory:
+    npus = tuple(npu_view(phy, chip=chip).npu for phy, chip in enumerate(chips))
+    return Inventory(generation=1, npus=npus, unread=(), unknown=(), lost_cards=0)
 
 
 def said(announced: list[Announcement]) -> list[tuple[str, bool, str]]:
@@ -74,27 +81,51 @@ def test_nothing_else_of_an_allocate_is_told(served: AllocateServed) -> None:
     assert reasons == (["AscendAllocateFailed"] if served.refusal else [])
 
 
+@pytest.mark.parametrize(
+    ("hami", "found", "trouble"),
+    [
+        (STRANGE, inventory_of("910X"), STRANGE.trouble),
+        (STRANGE, inventory_of("910Y"), ""),
+        (STRANGE, inventory_of(), ""),
+        (STRANGE, None, ""),
+        (STATE, inventory_of("910B3"), ""),
+    ],
+)
+def test_a_chip_is_in_trouble_once_it_was_read(
+    hami: HamiState, found: Inventory | None, trouble: str
+) -> None:
+    """Before that nothing can be said, and every start would begin with a warning."""
+    assert told.chip_trouble(hami, found) == trouble
+
+
+def test_a_chip_nobody_recognises_is_not_configured_either() -> None:
+    chip = dataclasses.replace(CHIP, chip_name="910X")
+    found = dataclasses.replace(inventory_of(), unknown=(UnknownChip(phy=PhyId(0), chip=chip),))
+
+    assert told.chip_trouble(STRANGE, found) == STRANGE.trouble
+
+
 def test_a_chip_that_is_not_configured_is_told_once_and_its_end_too() -> None:
     """C4: the plugin ended with an error here."""
-    assert said(list(told.of_state(None, STRANGE, NOW))) == [
-        ("HamiChipNotConfigured", True, "chip 910X: none of 910A, 910B3")
+    assert said(list(told.of_chip("", "none of 910A", None, NOW))) == [
+        ("HamiChipNotConfigured", True, "none of 910A")
     ]
-    assert not list(told.of_state(STRANGE, STRANGE, NOW))
-    assert said(list(told.of_state(STRANGE, STATE, NOW))) == [
+    assert not list(told.of_chip("none of 910A", "none of 910A", None, NOW))
+    assert not list(told.of_chip("none of 910A", "", None, NOW))
+    assert said(list(told.of_chip("none of 910A", "", STATE.chip, NOW))) == [
         ("HamiChipConfigured", False, "chip 910B3 is configured, as Ascend910B3")
     ]
-    assert not list(told.of_state(None, STATE, NOW))
 
 
 def test_a_refused_configuration_is_told_once_and_its_end_too() -> None:
     refused = dataclasses.replace(STATE, refused=("device-config.yaml: no list",))
-    (one,) = told.of_state(STATE, refused, NOW)
+    (one,) = told.of_files(STATE, refused, NOW)
 
     assert (one.reason, one.warning) == ("HamiConfigRefused", True)
     assert "device-config.yaml: no list" in one.message
     assert "what was in force before stays" in one.message
-    assert not list(told.of_state(refused, refused, NOW))
-    assert said(list(told.of_state(refused, STATE, NOW))) == [
+    assert not list(told.of_files(refused, refused, NOW))
+    assert said(list(told.of_files(refused, STATE, NOW))) == [
         ("HamiConfigTaken", False, "HAMi's configuration in order again")
     ]
 
