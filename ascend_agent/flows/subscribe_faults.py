@@ -3,10 +3,12 @@
 What an event means for health is decided in ``faults``; polling is ``read_health``'s.
 """
 
+from collections.abc import Sequence
+
 from ascend_agent.interfaces import DriverNews, DriverResync
 from ascend_agent.model.fault import DriverFault, FaultEvent, FaultNotice, Origin, Resync
 from ascend_agent.model.ids import LogicId, PhyId
-from ascend_agent.model.npu import Inventory, LaneId
+from ascend_agent.model.npu import Inventory, LaneId, NpuAddress
 from ascend_agent.runtime.clock import Clock
 from ascend_agent.runtime.latest import Latest
 from ascend_agent.runtime.topic import Publisher
@@ -42,7 +44,8 @@ class SubscribeFaults:
     def _publish_fault(self, fault: DriverFault) -> None:
         npu = self._by_logic(fault.logic)
         if npu is None:
-            self._ask_for_all(fault.logic)
+            if all(hidden.logic != fault.logic for hidden in self._hidden()):
+                self._ask_for_all(fault.logic)
             return
         self._faults.publish(
             FaultEvent(
@@ -71,6 +74,11 @@ class SubscribeFaults:
         for npu in self._on_lane(resync.lane):
             self._faults.publish(Resync(npu=npu, reason=resync.reason))
 
+    def _hidden(self) -> Sequence[NpuAddress]:
+        """Return where NPUs are that the operator keeps out: what they say is nobody's (CF-8)."""
+        inventory = self._inventory.value
+        return [npu.address for npu in inventory.hidden] if inventory else ()
+
     def _by_logic(self, logic: LogicId) -> PhyId | None:
         inventory = self._inventory.value
         if inventory is None:
@@ -87,5 +95,7 @@ class SubscribeFaults:
         on_lane: list[PhyId | None] = [
             npu.phy for npu in known if npu.address is not None and npu.address.lane == lane
         ]
+        if on_lane or any(hidden.lane == lane for hidden in self._hidden()):
+            return on_lane
         # A lane nobody is known on belongs to a card that never told its identity: look at all.
-        return on_lane or [None]
+        return [None]

@@ -1,6 +1,7 @@
 """Driver events become events of NPUs; what can't be attributed asks for a full look."""
 
 import asyncio
+import dataclasses
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
@@ -17,9 +18,9 @@ from ascend_agent.model.fault import (
     Severity,
 )
 from ascend_agent.model.ids import LogicId, PhyId
-from ascend_agent.model.npu import LaneId
+from ascend_agent.model.npu import HiddenNpu, LaneId
 from ascend_agent.runtime.clock import Clock
-from tests.fakes.npus import inventory
+from tests.fakes.npus import address, inventory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,3 +122,24 @@ async def test_a_lane_of_no_known_npu_resyncs_all() -> None:
     (notice,) = await _published(_bus(), _Resync(lane=77))
 
     assert notice == Resync(npu=None, reason="worker started")
+
+
+async def test_what_a_hidden_npu_says_is_nobodys_and_makes_nobody_look() -> None:
+    """CF-8: it is hidden since it is broken, mostly, and may talk all day."""
+    bus = Bus([])
+    seen = inventory(3)
+    hidden = HiddenNpu(address=address(2), phy=PhyId(2))
+    bus.inventory.claim("test").put(dataclasses.replace(seen, npus=seen.npus[:2], hidden=(hidden,)))
+
+    assert await _published(bus, _fault(2), _Resync(lane=2), _fault(2)) == []
+
+
+async def test_who_shares_a_lane_with_a_hidden_npu_is_read_anew() -> None:
+    bus = Bus([])
+    hidden = HiddenNpu(address=dataclasses.replace(address(1), logic=LogicId(9)), phy=PhyId(9))
+    bus.inventory.claim("test").put(dataclasses.replace(inventory(2), hidden=(hidden,)))
+
+    (notice,) = await _published(bus, _Resync(lane=1), _fault(9))
+
+    assert isinstance(notice, Resync)
+    assert notice.npu == 1
