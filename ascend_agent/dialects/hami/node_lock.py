@@ -62,4 +62,4 @@ def is_stale(owner: Pod | None, *, word: str) -> bool:
     if left is None:
         return False  # not ours, or not annotated yet
     slots = parse_slots(left)
-    return not isinstance(slots, BadText) and not any(slots)
+    return not isinstance(slots, BadText) and bool(slots) and not any(slots)

@@ -80,7 +80,7 @@ def test_a_lock_is_not_stale_while_its_owner_may_need_it() -> None:
     """One that is not bound yet, that is another vendor's, or whose annotation nobody can read."""
     unbound = pod("p1", f"{device(0, 16384)};", on=None)
     others = dataclasses.replace(unbound, annotations={})
-    unreadable = pod("p1", "U,w,x,y:;")
+    unreadable, empty = pod("p1", "U,w,x,y:;"), pod("p1", "")
 
-    for owner in (unbound, others, unreadable):
+    for owner in (unbound, others, unreadable, empty):
         assert not is_stale(owner, word="Ascend910B3")
