@@ -1,47 +1,46 @@
 from dataclasses import replace
 
 from ascend_agent.model.allocation import DeviceGroup
-from ascend_agent.model.health import NpuView, UnhealthyReason
+from ascend_agent.model.health import HealthState, NpuView
 from ascend_agent.model.ids import PhyId
 from ascend_agent.slicing.by_die import MODE
-from tests.model.samples import Place, make_npu, make_view
+from tests.fakes.npus import view
 
 
-def without_die(view: NpuView) -> NpuView:
-    identity = replace(view.npu.identity, die=None)
-    return replace(view, npu=replace(view.npu, identity=identity))
+def without_die(shown: NpuView) -> NpuView:
+    identity = replace(shown.npu.identity, die=None)
+    return replace(shown, npu=replace(shown.npu, identity=identity))
 
 
 def test_an_npu_is_as_many_devices_as_wanted_called_by_its_die() -> None:
     """HAMi's scheduler knows NPUs by serial, and no NUMA nodes."""
-    sick = make_view(make_npu(5, place=Place(numa=1)), UnhealthyReason.FAULT)
-    well = make_view(make_npu(2))
+    sick, well = view(5, state=HealthState.SEPARATED), view(2)
 
     assert MODE.advertise([sick, well], word="Ascend910B3", shares=4) == tuple(
         DeviceGroup(
             word="Ascend910B3",
-            npu=view.npu.phy,
+            npu=shown.npu.phy,
             shares=4,
-            healthy=view is well,
+            healthy=shown is well,
             numa=None,
-            die=view.npu.identity.die,
+            die=shown.npu.identity.die,
         )
-        for view in (well, sick)
+        for shown in (well, sick)
     )
 
 
 def test_one_that_takes_no_more_containers_is_unhealthy_as_a_whole() -> None:
     """The kubelet's ids say nothing of which devices the containers hold."""
-    view = replace(make_view(make_npu(0)), kept=frozenset({1}))
+    serving_out = replace(view(0), kept=frozenset({1}))
 
-    (group,) = MODE.advertise([view], word="Ascend910B3", shares=4)
+    (group,) = MODE.advertise([serving_out], word="Ascend910B3", shares=4)
 
     assert not group.healthy
     assert group.kept is None
 
 
 def test_a_chip_without_a_serial_can_not_be_offered() -> None:
-    views = [without_die(make_view(make_npu(0))), make_view(make_npu(1))]
+    views = [without_die(view(0)), view(1)]
 
     groups = MODE.advertise(views, word="Ascend910B3", shares=1)
 
