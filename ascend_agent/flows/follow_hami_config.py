@@ -50,6 +50,7 @@ class FollowHamiConfig:
         self._wakeup = Wakeup()
         # Kept when the flow is started again: what is in force stays so.
         self._look: HamiFiles | None = None
+        self._judged: HamiFiles | None = None
         self._in_force = InForce(names=names)
         self._state: HamiState | None = None
         self._told = _Told(names)
@@ -76,9 +77,11 @@ class FollowHamiConfig:
         raise TaskEndedError("hami files")
 
     async def _judge(self, look: HamiFiles) -> None:
-        # Beside the loop: a long file must not hold up a fault.
-        work = partial(judge, self._in_force, look, node=self._node)
-        self._in_force = await self._threads.run(work, deadline_s=_JUDGING_S)
+        if look is not self._judged:
+            # Beside the loop: a long file must not hold up a fault.
+            work = partial(judge, self._in_force, look, node=self._node)
+            self._in_force = await self._threads.run(work, deadline_s=_JUDGING_S)
+            self._judged = look
         state = effective(
             self._in_force,
             node=self._node,
