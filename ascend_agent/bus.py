@@ -78,12 +78,12 @@ class Bus:
     """fold-health → keep-isolation, update-annotations"""
     node: Latest[NodeView]
     """fold-health → serve-resource, allocate, follow-allocations, update-annotations, log-changes,
-    feed-metrics, watch-switches, sweep-vnpus, probes, sim"""
+    feed-metrics, watch-switches, register-node, sweep-vnpus, probes, sim"""
     directory: Latest[PluginDirectory]
     """watch-sockets → serve-resource, hold-instance, probes"""
     instance: Latest[InstanceState]
-    """hold-instance → serve-resource, keep-isolation, update-annotations, post-events,
-    feed-metrics, probes"""
+    """hold-instance → serve-resource, keep-isolation, update-annotations, register-node,
+    post-events, feed-metrics, probes"""
     serving: Mapping[ResourceName, Latest[ServingState]]
     """serve-resource, one writer a resource → hold-instance, serve-http, feed-metrics, probes"""
     reregister: Latest[int]
@@ -113,9 +113,9 @@ class Bus:
     """follow-cluster → allocate, follow-allocations, repair-lock, sweep-vnpus, tidy-soft,
     feed-metrics, meter-hami, probes"""
     api: Latest[ApiState]
-    """follow-cluster → feed-metrics, probes"""
+    """follow-cluster → register-node, feed-metrics, probes"""
     foreign: Topic[ForeignEdit]
-    """follow-cluster → update-annotations"""
+    """follow-cluster → update-annotations, register-node"""
     allocations: Latest[Allocations]
     """follow-allocations → fold-health, allocate, enable-shares, sweep-vnpus, tidy-soft, probes,
     feed-metrics, sim"""

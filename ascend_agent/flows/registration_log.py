@@ -47,6 +47,13 @@ class RegistrationLog:
         elif dispute.opened:
             log.warning("registration disputed by others", extra=facts)
 
+    def hasty(self, word: str, *, is_so: bool) -> None:
+        """Say that the scheduler does not wait for answers, or that it does again."""
+        if is_so:
+            log.warning("scheduler does not wait for answers", extra={"word": word})
+        else:
+            log.info("scheduler waits for answers again", extra={"word": word})
+
     def failed(self, why: str) -> None:
         """Say that an edit was refused, once for each reason."""
         if why != self.trouble:

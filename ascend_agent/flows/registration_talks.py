@@ -177,11 +177,13 @@ class Talks:
         return tuple(steps)
 
     def _stand(self, talk: Handshake) -> None:
-        before = self._talk.stands if self._talk else None
-        self._talk = talk
-        if talk.stands is not None and talk.stands != before:
+        before, self._talk = self._talk, talk
+        stood = before.stands if before else None
+        if talk.stands is not None and talk.stands != stood:
             self._told[talk.word] = None
-            self._log.registered(before, talk.stands)
+            self._log.registered(stood, talk.stands)
+        if talk.hasty != (before is not None and before.hasty):
+            self._log.hasty(talk.word, is_so=talk.hasty)
 
     def _forget(self, word: str, step: Step) -> None:
         self._told.pop(word, None)

@@ -93,7 +93,7 @@ class Scheduler:
     """One scheduler's cache of one word; ``allocatable`` is what the kubelet says of the resource.
 
     ``devices`` is the cache by id, ``lost`` counts how often it was emptied, ``asked`` the
-    questions put.
+    questions put; ``ahead_s`` is local time less UTC, in which all but the last versions read it.
     """
 
     def __init__(
@@ -101,6 +101,7 @@ class Scheduler:
     ) -> None:
         self.devices: dict[str, dict[str, object]] = {}
         self.allocatable = 16
+        self.ahead_s = 0
         self.lost = 0
         self.asked = 0
         self._version = version
@@ -176,7 +177,7 @@ class Scheduler:
         return self._now() / 1000 - at.timestamp()
 
     def _stamp(self) -> str:
-        now = dt.datetime.fromtimestamp(self._now() // 1000, dt.UTC)
+        now = dt.datetime.fromtimestamp(self._now() // 1000 + self.ahead_s, dt.UTC)
         return now.strftime(self._version.layout)
 
     def _write(self, text: str | None) -> None:

@@ -81,6 +81,7 @@ async def registering(
     view: NodeView | None = None,
     hami: HamiState | None = None,
     instance: InstanceState = HOLDING,
+    answer_s: float = 30,
 ) -> AsyncIterator[Node]:
     bus, clock = Bus([]), FixedClock()
     node = Node(
@@ -104,7 +105,7 @@ async def registering(
     )
     register = RegisterNode(
         editor=cluster,
-        cadence=Cadence(answer_s=30, offset_s=1, spread=lambda: 1.0),
+        cadence=Cadence(answer_s=answer_s, offset_s=1, spread=lambda: 1.0),
         bus=bus,
         registered=bus.registered.claim("test"),
         clock=clock,
@@ -262,6 +263,24 @@ async def test_each_scheduler_forgets_a_word_that_is_no_more(version: Version) -
         assert not scheduler.devices
         assert node.annotations[SOFT] == "false"
         assert node.registered.word == "Ascend910New"
+
+
+async def test_a_scheduler_west_of_greenwich_is_hasty_and_can_be_met_by_a_quick_answer(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    for answer_s, lost in ((30, True), (10, False)):
+        caplog.clear()
+        async with (
+            registering(FakeCluster(), answer_s=answer_s) as node,
+            scheduled(node, BY_NAME["2.8"]) as scheduler,
+        ):
+            scheduler.ahead_s = -8 * 3600
+            await asyncio.sleep(600)
+
+        assert (scheduler.lost > 0) is lost
+        said = ["scheduler does not wait for answers"] if lost else []
+        assert told(caplog) == ["node registered", *said]
 
 
 async def test_whoever_was_deleted_reports_at_once() -> None:

@@ -66,6 +66,18 @@ def test_a_quarrel_is_told_when_it_begins(caplog: pytest.LogCaptureFixture) -> N
     assert facts(caplog)[0][2]["wrote"] == "x" * 80 + "..."
 
 
+def test_a_scheduler_that_is_hasty_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    log = RegistrationLog()
+    log.hasty("W", is_so=True)
+    log.hasty("W", is_so=False)
+
+    assert [(level, text, found["word"]) for level, text, found in facts(caplog)] == [
+        ("WARNING", "scheduler does not wait for answers", "W"),
+        ("INFO", "scheduler waits for answers again", "W"),
+    ]
+
+
 def test_trouble_is_said_when_it_begins_changes_and_ends(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -71,15 +71,20 @@ class Handshake:
     """How the talk about one word stands.
 
     ``due_at`` is when the question that stands is to be answered, or the next report while
-    nothing can be heard. ``heard``: the Node was known as it is at the last look. ``stands`` is
-    what we know to be registered. ``reported_s`` is the time in our last report.
+    nothing can be heard; ``asked``: it is a question that came while we listened. ``heard``: the
+    Node was known as it is at the last look. ``stands`` is what we know to be registered on the
+    Node of that ``uid``. ``reported_s`` is the time in our last report. ``hasty``: the scheduler
+    took our silence for our end before the answer was due.
     """
 
     word: str
     due_at: Millis | None = None
+    asked: bool = False
     heard: bool = False
     stands: Listing | None = None
+    uid: str = ""
     reported_s: int = 0
+    hasty: bool = False
 
     def look(
         self, listing: Listing | None, node: NodeObject | None, *, now: Millis, wait_ms: int
@@ -91,20 +96,25 @@ class Handshake:
         later = Millis(now + wait_ms)
         if node is None or not node.live:
             return replace(self, heard=False, due_at=later if self.due_at is None else self.due_at)
-        stands = self.stands
+        # A Node that was made anew says nothing yet, and nobody took it from there.
+        stands = self.stands if node.uid == self.uid else None
         if listing is not None and not _differs(listing, node):
             stands = listing
-        due_at = self.due_at
+        seen = replace(self, heard=True, stands=stands, uid=node.uid)
         match question_of(node.annotations.get(keys.handshake(self.word))):
             case Question.NONE:
-                due_at = None
+                return replace(seen, due_at=None, asked=False)
             case Question.DELETED:
-                due_at = now
+                waited_for = self.asked and self.due_at is not None and self.due_at <= now
+                hasty = self.hasty or (self.asked and not waited_for)
+                return replace(seen, due_at=now, asked=False, hasty=hasty)
             case Question.REQUESTING if not self.heard:
-                due_at = now  # for how long it has been asked already, nobody knows
-            case Question.REQUESTING if due_at is None:
-                due_at = later
-        return replace(self, heard=True, stands=stands, due_at=due_at)
+                # For how long it has been asked already, nobody knows.
+                return replace(seen, due_at=now, asked=False)
+            case Question.REQUESTING if self.due_at is None:
+                return replace(seen, due_at=later, asked=True)
+            case _:
+                return seen
 
     def due(
         self,
@@ -138,7 +148,9 @@ class Handshake:
     def told(self, due: Due, listing: Listing | None) -> "Handshake":
         """Return how the talk stands once *due* is acknowledged."""
         stands = self.stands if due.cause is Cause.ANSWER else listing
-        return replace(self, due_at=None, stands=stands)
+        patient = due.cause is Cause.ANSWER and self.asked
+        hasty = self.hasty and not patient
+        return replace(self, due_at=None, asked=False, stands=stands, hasty=hasty)
 
     def _cause(
         self,

@@ -244,6 +244,40 @@ def test_before_there_is_a_list_nothing_is_said_and_after_that_answers_go_on() -
     }
 
 
+def test_who_takes_silence_for_an_end_before_the_answer_was_due_is_hasty() -> None:
+    """HAMi before 2.9 writes local time and reads it as UTC: west of Greenwich that is long ago."""
+    talk = Talk(heard=True)
+    talk.say(12, shown(ASKED))
+    talk.say(27, shown("Deleted_2026-01-01 00:00:27"))
+    assert talk.state.hasty
+    talk.say(42, shown("Requesting_2026-01-01 00:00:42"))
+    talk.say(57, shown("Deleted_2026-01-01 00:00:57"))
+    assert talk.state.hasty
+
+    talk.say(60, shown(ASKED))
+    assert talk.say(90, shown(ASKED)).cause is Cause.ANSWER
+    assert not talk.state.hasty
+
+
+def test_who_deletes_what_was_not_answered_when_due_is_not_hasty() -> None:
+    talk = Talk(heard=True)
+    talk.ask(12, shown(ASKED))
+    talk.ask(72, shown("Deleted_2026-01-01 00:01:12"))
+    assert not talk.state.hasty
+
+    other = Talk()
+    other.say(0, shown(ASKED))
+    other.say(1, shown("Deleted_2026-01-01 00:01:12"))
+    assert not other.state.hasty
+
+
+def test_a_node_made_anew_is_told_though_a_quarrel_rests() -> None:
+    talk = Talk(heard=True)
+    talk.rests_until = at(300)
+
+    assert talk.say(10, dataclasses.replace(node(), uid="another")).cause is Cause.CONTENT
+
+
 def test_a_report_is_dated_in_utc_with_dots_in_its_date() -> None:
     assert reported(START_S + 1) == "Reported_2026.01.01 00:00:01"
 
