@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from ascend_agent.errors import (
     DriverError,
@@ -154,7 +154,8 @@ class EnableShares:
     async def _follow_wish(self, inventory: Inventory, soft: SoftShares) -> None:
         soft.own.begin()
         self._released = True
-        match self._wish():
+        wish = self._wish()
+        match wish:
             case _Wish.UNKNOWN:
                 pass
             case _Wish.ON:
@@ -168,6 +169,8 @@ class EnableShares:
                 self._publish()
                 account = soft.allocations.value
                 self._released = await soft.own.release(inventory.npus, account)
+            case _:
+                assert_never(wish)
 
     async def _read_all(self, inventory: Inventory, switch: ShareSwitch) -> None:
         """Find out where sharing is on already: those NPUs need not leave while it is confirmed."""

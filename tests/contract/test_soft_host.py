@@ -1,0 +1,48 @@
+"""The host's files of soft slices and their stand-in in memory: one behaviour."""
+
+from pathlib import Path
+
+import pytest
+
+from ascend_agent.host.container_dirs import LocalContainerDirectories
+from ascend_agent.host.registry_files import LocalRegistryFiles
+from ascend_agent.interfaces import ContainerDirectories, RegistryFiles
+from ascend_agent.model.ids import PhyId
+from tests.fakes.soft_host import FakeDirectories, FakeRegistries
+
+
+@pytest.fixture(params=["real", "fake"])
+def directories(request: pytest.FixtureRequest, tmp_path: Path) -> ContainerDirectories:
+    if request.param == "fake":
+        return FakeDirectories()
+    return LocalContainerDirectories(root=tmp_path)
+
+
+@pytest.fixture(params=["real", "fake"])
+def registries(request: pytest.FixtureRequest, tmp_path: Path) -> RegistryFiles:
+    if request.param == "fake":
+        return FakeRegistries(files={PhyId(0): 2848, PhyId(3): 2336})
+    (tmp_path / "0_global_registry").write_bytes(bytes(2848))
+    (tmp_path / "3_global_registry").write_bytes(bytes(2336))
+    return LocalRegistryFiles(region=tmp_path)
+
+
+async def test_a_directory_is_made_anew_and_goes(directories: ContainerDirectories) -> None:
+    assert await directories.ages() == {}
+
+    await directories.make("uid_a")
+    await directories.make("uid_a")
+    await directories.make("uid_b")
+    assert (await directories.ages()).keys() == {"uid_a", "uid_b"}
+
+    await directories.remove("uid_a")
+    await directories.remove("uid_a")
+    assert (await directories.ages()).keys() == {"uid_b"}
+
+
+async def test_a_registry_file_has_a_size_and_goes(registries: RegistryFiles) -> None:
+    assert await registries.sizes() == {0: 2848, 3: 2336}
+
+    await registries.remove(PhyId(3))
+    await registries.remove(PhyId(3))
+    assert await registries.sizes() == {0: 2848}
