@@ -39,10 +39,9 @@ def simulate(
 ) -> int:
     """Play a simulated node until its time is up, or a signal; exit 1 where a check fails."""
     from ascend_agent.sim.play import Hall, play  # noqa: PLC0415 -- brings the whole agent
-    from ascend_agent.sim.story import follow, tell  # noqa: PLC0415 -- the same
+    from ascend_agent.sim.stories import story_of  # noqa: PLC0415 -- the same
 
-    node = settings.simulated
-    story = follow(node) if show.has_scenario else tell(node, for_s=show.for_s)
+    story = story_of(settings, has_scenario=show.has_scenario, for_s=show.for_s)
     hall = Hall(stream=sys.stdout, as_json=show.as_json, for_s=show.for_s, check=show.check)
     failures: Sequence[str] = (_CUT_SHORT,) if show.check else ()
 

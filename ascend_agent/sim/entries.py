@@ -9,7 +9,10 @@ Fact = str | int | float | bool | list[str] | list[int]
 
 _SENTENCES = {
     "admission_failed": "pod {pod} failed: {reason}",
+    "api_trouble": "API server: {reason}",
     "allocated": "pod {pod} gets NPU {npus}",
+    "bound": "pod {pod} is bound to {node}",
+    "denied": "pod {pod} is not created: {reason}",
     "devices": "{resource}: {healthy} of {total} healthy",
     "dpu_down": "DPU NIC {dpu} is {operstate}, used by NPU {npus}",
     "dpu_up": "DPU NIC {dpu} is {operstate} again, used by NPU {npus}",
@@ -18,6 +21,13 @@ _SENTENCES = {
     "driver_restarted": "driver restarted, worker {starts}",
     "examined": "{expectations} expectations, {failed} not met",
     "fault": "NPU {npu}: fault {fault}, {level}, in service: {healthy}; {title}. {action}",
+    "handshake_answered": "handshake of {word}: the agent answers {value}",
+    "handshake_asked": "handshake of {word}: the scheduler asks {value}",
+    "lock_released": "node lock of {node} is free again",
+    "lock_taken": "node lock of {node} is taken for pod {pod}",
+    "lock_waited_for": "pod {pod} waits for the node lock of {node}",
+    "metered": "pod {pod}, container {container}: {used_mib} of {limit_mib} MiB used",
+    "mode": "the operator turns the node to {slices} slices",
     "network_fit": "NPU {npu}: its network is fit again",
     "network_unfit": "NPU {npu}: its network is unfit, {level}. {action}",
     "over": "that was the story; the node stays up until Ctrl-C",
@@ -27,9 +37,12 @@ _SENTENCES = {
     "released": "NPU {npu}: {fault} no longer raises its level ({kind}), in service: {healthy}",
     "returned": "NPU {npu} is back in service, no longer {reasons}",
     "rules": "fault rules: {source}; refused: {refused}",
+    "scheduled": "pod {pod} is to get NPU {npus}, {grant} of each",
+    "sliced": "pod {pod}, container {container} gets a slice of NPU {npus}: {variables}",
     "switch_fault": "switch {chip} port {ports}: fault {fault}, {level}; {title}. {action}",
     "switch_recovered": "switch {chip} port {ports}: {fault} is over",
     "switches": "switches make the node {health}. {action}",
+    "unschedulable": "pod {pod} fits nowhere: {reason}",
     "unexpected": "unexpected: {difference}",
     "upgraded": (
         "NPU {npu}: {fault} {title}, raised to {level}, in service: {healthy}. It ends {ends}. "

@@ -17,6 +17,9 @@ from ascend_agent.sim.kubelet import (
     StreamEnded,
 )
 
+_VISIBLE = "ASCEND_VISIBLE_DEVICES"
+_OF_A_SLICE = ("ASCEND_VNPU_SPECS", "NPU_MEM_QUOTA", "NPU_PRIORITY")
+
 
 def kubelet_news(happening: Happening, *, npus_of: NpusOf) -> Entry:
     """Return the entry of one happening; device ids come with the NPUs they stand for."""
@@ -49,20 +52,28 @@ def _told(  # noqa: PLR0911 -- one return a kind of happening
         case StreamEnded(resource=resource, reason=reason):
             return "stream_ended", {"resource": resource, "reason": reason}
         case Allocated():
-            return "allocated", _allocation(happening, npus_of)
+            return _allocation(happening, npus_of)
         case PodRemoved(pod=pod):
             return "pod_removed", {"pod": pod.key}
         case other:
             assert_never(other)
 
 
-def _allocation(allocated: Allocated, npus_of: NpusOf) -> dict[str, Fact]:
-    pod = allocated.pod
-    npus = npus_of(allocated.devices, pod.resource)
-    return {
+def _allocation(allocated: Allocated, npus_of: NpusOf) -> tuple[str, dict[str, Fact]]:
+    pod, variables = allocated.pod, allocated.variables
+    told = [name for name in _OF_A_SLICE if name in variables]
+    # Where it is said in the answer, that is true: with HAMi the kubelet's ids are arbitrary.
+    named = [npu for npu in variables.get(_VISIBLE, "").split(",") if npu.isdigit()]
+    npus = [int(npu) for npu in named or npus_of(allocated.devices, pod.resource)]
+    facts: dict[str, Fact] = {
         "pod": pod.key,
         "resource": pod.resource,
         "devices": [str(device) for device in allocated.devices],
-        "npus": [int(npu) for npu in npus],
+        "npus": npus,
         "took_ms": round(allocated.took_s * 1000, 3),
     }
+    if not told:
+        return "allocated", facts
+    facts["container"] = pod.container
+    facts["variables"] = [f"{name}={variables[name]}" for name in told]
+    return "sliced", facts

@@ -8,19 +8,20 @@ import asyncio
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn, TextIO
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
 from ascend_agent.app import Agent
 from ascend_agent.bus import Bus
 from ascend_agent.driver.child import Spawn, spawn_worker
 from ascend_agent.errors import AgentError
-from ascend_agent.settings import Settings
+from ascend_agent.model.health import NodeView
+from ascend_agent.settings import DialectName, Settings
 from ascend_agent.sim.conductor import Conductor
-from ascend_agent.sim.device_names import NpusOf, by_number
+from ascend_agent.sim.device_names import by_die, by_number
 from ascend_agent.sim.entries import Entry
 from ascend_agent.sim.examiner import PATIENCE_S, Examiner
 from ascend_agent.sim.host import SimulatedFiles, SimulatedNuma
@@ -29,6 +30,9 @@ from ascend_agent.sim.observer import Observer
 from ascend_agent.sim.output import Audience, Lines, ReaderGoneError
 from ascend_agent.sim.sights import Sights
 from ascend_agent.sim.story import Story
+
+if TYPE_CHECKING:
+    from ascend_agent.sim.hami.cluster import HamiCluster
 
 _FASTEST_POLL_S = 0.5
 _LONGEST_STAGE = 60  # bytes; the sockets below it must keep their paths under 107
@@ -73,68 +77,127 @@ async def play(
         ExceptionGroup: a vital task of the agent was lost.
 
     """
-    examiner = None
     with _stage() as directory:
         settings = _on_stage(settings, story, directory)
         kubelet = EmbeddedKubelet(
             plugin_dir=settings.device_plugin_dir,
             pod_resources_socket=settings.pod_resources_socket,
         )
+        show = _Show(kubelet=kubelet, story=story, hall=hall)
         try:
-            async with kubelet, asyncio.TaskGroup() as group:
-                started = asyncio.get_running_loop().time()
+            async with (
+                kubelet,
+                _cluster_of(settings, directory=directory, show=show) as cluster,
+                asyncio.TaskGroup() as group,
+            ):
                 agent = Agent(
-                    settings,
+                    cluster.settings if cluster else settings,
                     worker_environment=worker_environment,
                     host=SimulatedFiles(),
                     numa=SimulatedNuma(npus=story.node.count),
                     spawn=spawn,
                 )
-                npus_of = by_number(settings.shares)
-                observer = _raise_curtain(
-                    group, agent, kubelet, story=story, hall=hall, npus_of=npus_of
-                )
-                if hall.check:
-                    examiner = Examiner(
-                        sights=Sights(bus=agent.bus, kubelet=kubelet, npus_of=npus_of),
-                        expectations=story.node.expect,
-                        started=started,
-                        tell=observer.add,
-                        patience_s=patience_s,
-                    )
-                    group.create_task(examiner.run(), name="examiner")
+                show.begin(group, agent, cluster, shares=settings.shares, patience_s=patience_s)
         except* (_OverError, ReaderGoneError):
             pass  # an orderly end
-    return examiner.failures if examiner else ()
+    return show.failures
 
 
-def _raise_curtain(
-    group: asyncio.TaskGroup,
-    agent: Agent,
-    kubelet: EmbeddedKubelet,
-    *,
-    story: Story,
-    hall: Hall,
-    npus_of: NpusOf,
-) -> Observer:
-    """Start the agent, whoever acts, and whoever watches; the group holds them all."""
-    started_ns = time.monotonic_ns()
-    audience = _audience(group, agent.bus, hall=hall, started_ns=started_ns)
-    observer = Observer(bus=agent.bus, kubelet=kubelet, npus_of=npus_of, tell=audience.tell)
-    conductor = Conductor(
-        kubelet=kubelet, started=asyncio.get_running_loop().time(), tell=observer.add
+@asynccontextmanager
+async def _cluster_of(
+    settings: Settings, *, directory: Path, show: "_Show"
+) -> AsyncIterator["HamiCluster | None"]:
+    """Have the cluster that the dialect needs around its node, None where it needs none."""
+    if settings.dialect is not DialectName.HAMI:
+        yield None
+        return
+    from ascend_agent.sim.hami.cluster import HamiCluster  # noqa: PLC0415 -- for this dialect alone
+
+    cluster = HamiCluster(
+        settings, directory=directory, kubelet=show.kubelet, view=show.view, tell=show.tell
     )
-    group.create_task(agent.run(), name="agent")
-    group.create_task(observer.run(), name="observer")
-    for act in story.acts:
-        group.create_task(conductor.perform(act), name=f"act at {act.at_s:.1f} s")
-    to_its_end = hall.for_s is None and (hall.check or not hall.live)
-    for_s = story.ends_s if to_its_end else hall.for_s
-    if for_s is not None:
-        group.create_task(_end_after(for_s), name="curtain")
-    else:
-        group.create_task(_say_over(observer, story.ends_s), name="epilogue")
-    return observer
+    async with cluster.running():
+        yield cluster
+
+
+class _Show:
+    """One play: who acts, who watches, and what they make of it."""
+
+    def __init__(self, *, kubelet: EmbeddedKubelet, story: Story, hall: Hall) -> None:
+        self.kubelet = kubelet
+        self._story = story
+        self._hall = hall
+        self._observer: Observer | None = None
+        self._examiner: Examiner | None = None
+        self._bus: Bus | None = None
+
+    @property
+    def failures(self) -> Sequence[str]:
+        """What was not as expected, where that was looked at."""
+        return self._examiner.failures if self._examiner else ()
+
+    def view(self) -> NodeView | None:
+        """Return the agent's view of the node."""
+        return self._bus.node.value if self._bus else None
+
+    def tell(self, entry: Entry) -> None:
+        """Tell *entry* in its turn; before the curtain nobody is there to be told."""
+        if self._observer is not None:
+            self._observer.add(entry)
+
+    def begin(
+        self,
+        group: asyncio.TaskGroup,
+        agent: Agent,
+        cluster: "HamiCluster | None",
+        *,
+        shares: int,
+        patience_s: float,
+    ) -> None:
+        """Start the agent, whoever acts, and whoever watches; the group holds them all."""
+        started, started_ns = asyncio.get_running_loop().time(), time.monotonic_ns()
+        hall, kubelet, bus = self._hall, self.kubelet, agent.bus
+        self._bus = bus
+        npus_of = by_die(self.view) if cluster else by_number(shares)
+        audience = _audience(group, bus, hall=hall, started_ns=started_ns)
+        observer = Observer(bus=bus, kubelet=kubelet, npus_of=npus_of, tell=audience.tell)
+        self._observer = observer
+        group.create_task(agent.run(), name="agent")
+        group.create_task(observer.run(), name="observer")
+        if cluster:
+            _have(group, cluster, agent, observer)
+        if hall.check:
+            sights = Sights(
+                bus=bus, kubelet=kubelet, npus_of=npus_of, pods=cluster.pods if cluster else None
+            )
+            self._examiner = Examiner(
+                sights=sights,
+                expectations=self._story.node.expect,
+                started=started,
+                tell=observer.add,
+                patience_s=patience_s,
+            )
+            group.create_task(self._examiner.run(), name="examiner")
+        conductor = Conductor(kubelet=kubelet, started=started, tell=observer.add, cluster=cluster)
+        for act in self._story.acts:
+            group.create_task(conductor.perform(act), name=f"act at {act.at_s:.1f} s")
+        to_its_end = hall.for_s is None and (hall.check or not hall.live)
+        for_s = self._story.ends_s if to_its_end else hall.for_s
+        if for_s is not None:
+            group.create_task(_end_after(for_s), name="curtain")
+        else:
+            group.create_task(_say_over(observer, self._story.ends_s), name="epilogue")
+
+
+def _have(
+    group: asyncio.TaskGroup, cluster: "HamiCluster", agent: Agent, observer: Observer
+) -> None:
+    """Let the cluster live, and read the agent's metrics as a monitoring system does."""
+    from ascend_agent.sim.hami.meter import Meter  # noqa: PLC0415 -- for this dialect alone
+
+    meter = Meter(render=agent.report.metrics, tell=observer.add)
+    group.create_task(cluster.run(), name="cluster")
+    group.create_task(meter.run(), name="meter")
 
 
 def _audience(group: asyncio.TaskGroup, bus: Bus, *, hall: Hall, started_ns: int) -> Audience:

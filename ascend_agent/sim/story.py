@@ -16,6 +16,7 @@ from ascend_agent.settings import (
     StormStep,
     WorkerStep,
 )
+from ascend_agent.settings.scenario_pods import ScenarioPod
 
 _FAULT = 0x80E01801  # a code that takes the NPU out of service until it recovers
 _TAIL_S = 3.0
@@ -39,7 +40,31 @@ class RestartKubelet:
     down_s: float
 
 
-Act = AdmitPod | RestartKubelet
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreatePod:
+    """Somebody creates a pod, which a scheduler then places."""
+
+    at_s: float
+    pod: ScenarioPod
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletePod:
+    """Somebody deletes a pod."""
+
+    at_s: float
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnNode:
+    """The operator turns the node to soft slices, or back to hard ones."""
+
+    at_s: float
+    soft: bool
+
+
+Act = AdmitPod | RestartKubelet | CreatePod | DeletePod | TurnNode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,25 +92,38 @@ def tell(node: SimulatedNode, *, for_s: float | None) -> Story:
             *steps,
         )
     acts: tuple[Act, ...] = (*_pods(count, first_s=1.0), RestartKubelet(at_s=10.0, down_s=0.5))
-    ends_s = 13.0 + _TAIL_S
-    pace = 1.0 if for_s is None else min(1.0, for_s / ends_s)
+    node = node.model_copy(update={"steps": tuple(steps)})
+    return hasten(Story(node=node, acts=acts, ends_s=13.0 + _TAIL_S), for_s=for_s)
+
+
+def follow(node: SimulatedNode, *, scheduled: bool = False) -> Story:
+    """Return the story of *node*'s own scenario, with two pods that hold NPUs meanwhile.
+
+    *scheduled*: a scheduler places pods, which are the scenario's own.
+    """
+    acts: tuple[Act, ...] = acts_of(node.pods) if scheduled else _pods(node.count, first_s=0.5)
+    times = [*map(_over_s, node.steps), *(expected.over_s for expected in node.expect)]
+    last_s = max([*times, *(act.at_s for act in acts)], default=0.0)
+    return Story(node=node, acts=acts, ends_s=last_s + _TAIL_S)
+
+
+def acts_of(pods: Sequence[ScenarioPod]) -> tuple[CreatePod | DeletePod, ...]:
+    """Return what is done to have *pods*, in the order of time."""
+    made = [CreatePod(at_s=pod.at_s, pod=pod) for pod in pods]
+    gone = [DeletePod(at_s=pod.until_s, name=pod.pod) for pod in pods if pod.until_s is not None]
+    return tuple(sorted((*made, *gone), key=lambda act: act.at_s))
+
+
+def hasten(story: Story, *, for_s: float | None) -> Story:
+    """Return *story*, told faster where *for_s* leaves less time."""
+    pace = 1.0 if for_s is None else min(1.0, for_s / story.ends_s)
+    steps = [step.model_copy(update={"at_s": step.at_s * pace}) for step in story.node.steps]
     return Story(
-        node=node.model_copy(
-            update={
-                "steps": tuple(step.model_copy(update={"at_s": step.at_s * pace}) for step in steps)
-            }
-        ),
-        acts=tuple(replace(act, at_s=act.at_s * pace) for act in acts),
-        ends_s=ends_s * pace,
+        node=story.node.model_copy(update={"steps": tuple(steps)}),
+        acts=tuple(replace(act, at_s=act.at_s * pace) for act in story.acts),
+        ends_s=story.ends_s * pace,
         pace=pace,
     )
-
-
-def follow(node: SimulatedNode) -> Story:
-    """Return the story of *node*'s own scenario, with two pods that hold NPUs meanwhile."""
-    times = [*map(_over_s, node.steps), *(expected.over_s for expected in node.expect)]
-    last_s = max(times, default=0.0)
-    return Story(node=node, acts=_pods(node.count, first_s=0.5), ends_s=last_s + _TAIL_S)
 
 
 def _pods(npus: int, *, first_s: float) -> tuple[AdmitPod, ...]:

@@ -60,6 +60,9 @@ _EVENT_STYLES = {
     "recovered": "green",
     "returned": "green",
     "allocated": "cyan",
+    "sliced": "cyan",
+    "unschedulable": "yellow",
+    "denied": "yellow",
 }
 
 

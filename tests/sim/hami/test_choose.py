@@ -31,9 +31,9 @@ def chosen(*items: dict[str, object], version: str = "volcano", soft: bool = Fal
     return found.reason if isinstance(found, Unfit) else found.node
 
 
-def node(name: str, *, offered: int = 8, **notes: str) -> dict[str, object]:
+def node(name: str, *, offered: int = 8, soft: str = "false") -> dict[str, object]:
     return {
-        "metadata": {"name": name, "annotations": {**reported(), **notes}},
+        "metadata": {"name": name, "annotations": {**reported(), "hami-vnpu-core": soft}},
         "status": {"allocatable": {f"huawei.com/{WORD}": str(offered)}},
     }
 
@@ -49,13 +49,11 @@ def test_volcano_wants_the_kubelet_to_offer_some() -> None:
 
 
 @pytest.mark.parametrize(
-    ("notes", "found"),
+    ("said", "found"),
     [
-        ({"hami-vnpu-core": "true"}, "a"),
-        ({"hami-vnpu-core": "false"}, "a: 2/2 ModeNotFit"),
+        ("true", "a"),
+        ("false", "a: 2/2 ModeNotFit"),
     ],
 )
-def test_what_a_node_says_of_its_mode_wins_over_the_switch(
-    notes: dict[str, str], found: str
-) -> None:
-    assert chosen(node("a", **notes), version="2.10", soft=True) == found
+def test_what_a_node_says_of_its_mode_wins_over_the_switch(said: str, found: str) -> None:
+    assert chosen(node("a", soft=said), version="2.10", soft=True) == found

@@ -1,0 +1,17 @@
+"""Which story is told: the scenario's own, or the default one of the dialect."""
+
+from ascend_agent.settings import DialectName, Settings
+from ascend_agent.sim.story import Story, follow, tell
+
+
+def story_of(settings: Settings, *, has_scenario: bool, for_s: float | None = None) -> Story:
+    """Return the story of the simulated node, told faster where *for_s* leaves less time."""
+    node, hami = settings.simulated, settings.dialect is DialectName.HAMI
+    if has_scenario:
+        return follow(node, scheduled=hami)
+    if not hami:
+        return tell(node, for_s=for_s)
+    from ascend_agent.sim.hami.cluster import chip_of  # noqa: PLC0415 -- for this dialect alone
+    from ascend_agent.sim.hami.story import tell_hami  # noqa: PLC0415 -- the same
+
+    return tell_hami(node, chip_of(settings), for_s=for_s)
