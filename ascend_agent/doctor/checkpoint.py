@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from ascend_agent.cluster.fields import parse_json
-from ascend_agent.dialects import load_dialect
 from ascend_agent.doctor.check import Check
 from ascend_agent.doctor.findings import Finding, fail, ok, skipped, warn
+from ascend_agent.doctor.own_words import own_words
 from ascend_agent.doctor.place import Place
 from ascend_agent.runtime.regular import read_regular
 
@@ -28,13 +28,7 @@ async def _look(place: Place) -> tuple[Finding, ...]:
         return (skipped("kubelet checkpoint", f"{path}: {error.strerror}"),)
     except ValueError as error:
         return (_unreadable(str(error)),)
-    return judge(content.decode(errors="replace"), own=own_resources())
-
-
-def own_resources() -> frozenset[str]:
-    """Return every resource that the agent may offer."""
-    dialect = load_dialect("plain")
-    return frozenset(dialect.resource_of(word) for word in dialect.words)
+    return judge(content.decode(errors="replace"), own=(await own_words(place)).resources)
 
 
 def judge(text: str, *, own: Collection[str]) -> tuple[Finding, ...]:

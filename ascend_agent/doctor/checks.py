@@ -18,6 +18,8 @@ from ascend_agent.doctor import (
     disk,
     driver,
     fault_rules,
+    hami_config,
+    hami_scheduler,
     hardware,
     host_processes,
     kubelet_directory,
@@ -51,6 +53,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     device_access.CHECK,
     driver.CHECK,
     npus.CHECK,
+    hami_config.CHECK,
     npu_processes.CHECK,
     surroundings.CHECK,
     device_nodes.CHECK,
@@ -66,5 +69,6 @@ CHECKS: Final[tuple[Check, ...]] = (
     api_server.SERVER,
     api_server.RULES_GRANTED,
     own_node.CHECK,
+    hami_scheduler.CHECK,
     api_server.CLOCK,
 )

@@ -9,7 +9,8 @@ from typing import Final
 from ascend_agent.doctor.answers import DriverTrouble
 from ascend_agent.doctor.check import Check
 from ascend_agent.doctor.findings import Finding, about_npus, fail, ok, skipped, warn
-from ascend_agent.doctor.picture import Picture, draw
+from ascend_agent.doctor.hami_side import draw_here
+from ascend_agent.doctor.picture import Picture
 from ascend_agent.doctor.place import Place
 from ascend_agent.doctor.survey import Survey, SurveyedNpu
 from ascend_agent.driver.answers import format_place
@@ -25,7 +26,7 @@ async def _look(place: Place) -> tuple[Finding, ...]:
     answer = await place.driver()
     if isinstance(answer, DriverTrouble):
         return (skipped("npus", "the driver does not answer, see the check driver"),)
-    return judge(answer, draw(answer, place.settings))
+    return judge(answer, await draw_here(place, answer))
 
 
 def judge(survey: Survey, picture: Picture) -> tuple[Finding, ...]:

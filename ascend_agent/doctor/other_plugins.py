@@ -9,11 +9,11 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
-from ascend_agent.dialects import load_dialect
 from ascend_agent.doctor.check import Check
 from ascend_agent.doctor.findings import Finding, fail, ok, warn
 from ascend_agent.doctor.kubelet_socket import try_connect
 from ascend_agent.doctor.node_lock import LOCK_NAME, is_held
+from ascend_agent.doctor.own_words import own_words
 from ascend_agent.doctor.place import Place
 from ascend_agent.flows.watch_sockets import find_others
 from ascend_agent.settings import Settings
@@ -31,7 +31,7 @@ _REMOVE: Final = (
 async def _look(place: Place) -> tuple[Finding, ...]:
     settings = place.settings
     names = await place.off_loop(lambda: _sockets(settings.device_plugin_dir))
-    own = own_sockets()
+    own = (await own_words(place)).sockets
     others = find_others(names, own=own)
     found = [await _of_socket(place, settings.device_plugin_dir / name) for name in others]
     if not await place.off_loop(lambda: _served_by_us(settings)):
@@ -44,11 +44,6 @@ async def _look(place: Place) -> tuple[Finding, ...]:
         return tuple(found)
     detail = f"{', '.join(traces)} is left of one and does no harm" if traces else ""
     return (ok("no other plugin", detail),)
-
-
-def own_sockets() -> frozenset[str]:
-    """Return the names of the agent's own sockets; MindCluster's plugin uses the same."""
-    return frozenset(f"{word}.sock" for word in load_dialect("plain").words)
 
 
 def _sockets(directory: Path) -> list[str]:

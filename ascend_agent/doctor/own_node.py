@@ -9,9 +9,10 @@ from typing import Final
 
 from ascend_agent.doctor.answers import ClusterFacts, DriverTrouble, OwnNode
 from ascend_agent.doctor.check import Check
-from ascend_agent.doctor.checkpoint import own_resources
 from ascend_agent.doctor.findings import Finding, fail, ok, skipped, warn
-from ascend_agent.doctor.picture import Count, draw
+from ascend_agent.doctor.hami_side import draw_here
+from ascend_agent.doctor.own_words import OwnWords, own_words
+from ascend_agent.doctor.picture import Count
 from ascend_agent.doctor.place import Place
 from ascend_agent.model.ids import ResourceName
 
@@ -33,8 +34,11 @@ async def _look(place: Place) -> tuple[Finding, ...]:
             ),
         )
     survey = await place.driver()
-    counts = None if isinstance(survey, DriverTrouble) else draw(survey, place.settings).counts
-    found = [*_foreign(answer.node), *_compare(answer.node, counts or {})]
+    counts = None
+    if not isinstance(survey, DriverTrouble):
+        counts = (await draw_here(place, survey)).counts
+    own = await own_words(place)
+    found = [*_foreign(answer.node, own), *_compare(answer.node, counts or {})]
     if counts is None:
         found.append(skipped("numbers of the node", "the driver does not answer"))
     return tuple(found) or (ok("own node found", "and this node has no NPU to offer"),)
@@ -66,12 +70,11 @@ def _compare(node: OwnNode, counts: Mapping[ResourceName, Count]) -> Iterator[Fi
             )
 
 
-def _foreign(node: OwnNode) -> Iterator[Finding]:
-    own = own_resources()
+def _foreign(node: OwnNode, own: OwnWords) -> Iterator[Finding]:
     others = {
         name: amount
         for name, amount in node.capacity.items()
-        if name.startswith(_ASCEND) and name not in own and _number(amount)
+        if name.startswith(_ASCEND) and name not in own.resources and _number(amount)
     }
     if others:
         yield warn(
@@ -80,7 +83,11 @@ def _foreign(node: OwnNode) -> Iterator[Finding]:
             remedy="remove the other plugin, see the check other-plugins; the kubelet forgets its "
             "resources 5 minutes later",
         )
-    notes = sorted(name for name in node.annotations if name.startswith(_FOREIGN))
+    notes = sorted(
+        name
+        for name in node.annotations
+        if name.startswith(_FOREIGN) and name not in own.annotations
+    )
     if notes:
         yield warn(
             "annotations of another plugin",

@@ -51,21 +51,26 @@ class Picture:
 def draw(survey: Survey, settings: Settings) -> Picture:
     """Return the picture of a node on which the driver said *survey*."""
     known = inventory.plan_inventory(
-        inventory.Survey(
-            enumeration=survey.enumeration,
-            identities=tuple(npu.identity for npu in survey.npus if npu.identity),
-            unread=tuple(
-                UnreadCard(address=npu.address, reason="; ".join(npu.trouble))
-                for npu in survey.npus
-                if npu.identity is None
-            ),
-        ),
+        survey_of(survey),
         known={},
         identify=chips.identify,
         place=lambda _: None,
     )
     view = _judge(survey, known)
     return Picture(inventory=known, view=view, counts=count_devices(view, settings))
+
+
+def survey_of(survey: Survey) -> inventory.Survey:
+    """Return *survey* as the inventory is planned by it."""
+    return inventory.Survey(
+        enumeration=survey.enumeration,
+        identities=tuple(npu.identity for npu in survey.npus if npu.identity),
+        unread=tuple(
+            UnreadCard(address=npu.address, reason="; ".join(npu.trouble))
+            for npu in survey.npus
+            if npu.identity is None
+        ),
+    )
 
 
 def _judge(survey: Survey, known: Inventory) -> NodeView:
@@ -91,7 +96,7 @@ def _reading(npu: SurveyedNpu) -> HealthReading:
 
 
 def count_devices(view: NodeView, settings: Settings) -> Mapping[ResourceName, Count]:
-    """Return what the kubelet would be offered of *view*, by resource."""
+    """Return what the kubelet would be offered of *view* where itself decides, by resource."""
     dialect = load_dialect("plain")
     mode = load_mode("shared" if settings.shares > 1 else "whole")
     counts: dict[ResourceName, Count] = {}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ascend_agent.doctor.checkpoint import CHECK, judge, own_resources
+from ascend_agent.doctor.checkpoint import CHECK, judge
 from ascend_agent.doctor.findings import Verdict
 from tests.doctor.scene import ASCEND, as_nobody, found, place, put, the_one
 
@@ -56,7 +56,7 @@ async def test_pods_that_hold_devices_of_another_plugin_are_told(tmp_path: Path)
 )
 def test_one_that_can_not_be_read_fails(text: str) -> None:
     """The kubelet forgets who holds what, and may give a running pod's NPU out again."""
-    (finding,) = judge(text, own=own_resources())
+    (finding,) = judge(text, own=())
 
     assert (finding.verdict, finding.what) == (Verdict.FAIL, "checkpoint unreadable")
 

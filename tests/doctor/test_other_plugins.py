@@ -10,7 +10,7 @@ import pytest
 
 from ascend_agent.doctor.findings import Verdict
 from ascend_agent.doctor.node_lock import LOCK_NAME
-from ascend_agent.doctor.other_plugins import CHECK, find_programs, own_sockets
+from ascend_agent.doctor.other_plugins import CHECK, find_programs
 from ascend_agent.host.lock import FileInstanceLock
 from tests.doctor.scene import found, place, put, the_one
 
@@ -105,7 +105,3 @@ async def test_traces_that_do_no_harm_are_shown(tmp_path: Path) -> None:
 
     assert finding.verdict is Verdict.OK
     assert "/var/log/mindx-dl/devicePlugin is left" in finding.detail
-
-
-def test_our_own_sockets_are_those_of_the_device_words() -> None:
-    assert "Ascend910.sock" in own_sockets()

@@ -8,6 +8,7 @@ import pytest
 from ascend_agent.doctor.answers import ClusterFacts, OwnNode
 from ascend_agent.doctor.findings import Verdict
 from ascend_agent.doctor.own_node import CHECK
+from tests.doctor.hami import hami_npu, hami_place
 from tests.doctor.scene import ASCEND, FACTS, SICK, found, npu, place, survey, the_one
 
 TWO = survey(npu(0), npu(1))
@@ -111,3 +112,26 @@ async def test_a_node_without_npus_is_fine(tmp_path: Path) -> None:
 
 async def test_without_an_api_server_there_is_no_node_to_look_at(tmp_path: Path) -> None:
     assert (await the_one(CHECK, place(tmp_path, driver=TWO))).verdict is Verdict.SKIPPED
+
+
+async def test_a_node_of_hamis_shows_its_own_words_and_only_others_are_foreign(
+    tmp_path: Path,
+) -> None:
+    """CF-4: what the agent itself writes for HAMi's scheduler is no other plugin's."""
+    own, other = "huawei.com/Ascend910B3", "huawei.com/Ascend910"
+    node = OwnNode(
+        capacity={own: "8", other: "2"},
+        allocatable={own: "8"},
+        annotations=dict.fromkeys(
+            ("hami.io/node-register-Ascend910B3", "hami.io/node-handshake-Ascend310P"), "x"
+        ),
+    )
+    cluster = dataclasses.replace(FACTS, node=node)
+    driver = survey(hami_npu(0), hami_npu(1))
+    resources, notes, numbers = await CHECK.look(
+        hami_place(tmp_path, driver=driver, cluster=cluster)
+    )
+
+    assert resources.detail == f"{other}: 2"
+    assert notes.detail == "hami.io/node-handshake-Ascend310P"
+    assert (numbers.verdict, numbers.what) == (Verdict.OK, "node shows its npus")

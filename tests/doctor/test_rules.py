@@ -49,3 +49,23 @@ def test_a_config_map_is_read_by_its_name_alone() -> None:
 def test_a_rule_is_listed_once_and_says_what_for() -> None:
     assert len({rule.text for rule in RULES}) == len(RULES)
     assert all(rule.why for rule in RULES)
+
+
+def test_hami_needs_its_pods_and_events_about_them() -> None:
+    """Lists and watches of the own Node are enough to read it live as well."""
+    settings = {"node_labels": False, "node_annotations": False, "node_name": "n1"}
+    told = required(Settings.model_validate({**settings, "dialect": "hami"}))
+    quiet = {"kubernetes_events": False, "dialect": "hami", **settings}
+
+    assert sorted(rule.text for rule in told) == [
+        "create events",
+        "get pods",
+        "list nodes",
+        "list pods",
+        "patch events",
+        "patch nodes",
+        "patch pods",
+        "watch nodes",
+        "watch pods",
+    ]
+    assert not [rule for rule in required(Settings.model_validate(quiet)) if "events" in rule.text]
