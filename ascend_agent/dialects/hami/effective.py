@@ -108,9 +108,9 @@ def _mixed(
 def _few(chip: HamiChip, shares: int, node: NodeName) -> Iterator[str]:
     """Yield that the number of pods follows templates, where nothing is cut by templates (CF-2)."""
     yield (
-        f"soft mode takes at most {shares} pods an NPU, however small they are, as vDeviceCount "
-        f"is not set and templates of {chip.chip_name} say so; for more, write into "
-        f'node-config.yaml, nodes:  - {{name: "{node}", vDeviceCount: {shares * _SUGGESTED}}}'
+        f"soft mode takes at most {shares} pods an NPU, however small they are, as many as the "
+        f"templates of {chip.chip_name} give; for more, set vDeviceCount in this node's entry of "
+        f'node-config.yaml: nodes: [{{name: "{node}", vDeviceCount: {shares * _SUGGESTED}}}]'
     )
 
 

@@ -194,7 +194,9 @@ def test_soft_mode_without_a_count_warns_with_the_line_to_write() -> None:
     (warning,) = state(SOFT).warnings
 
     assert "at most 4 pods an NPU" in warning
-    assert '- {name: "node-a", vDeviceCount: 8}' in warning
+    line = warning.partition("node-config.yaml: ")[2]
+    assert line == 'nodes: [{name: "node-a", vDeviceCount: 8}]'
+    assert state(SOFT, line).shares == 8
     assert state(SOFT, "nodes: [{name: node-a, vDeviceCount: 4}]").warnings == ()
 
 
