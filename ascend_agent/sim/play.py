@@ -114,7 +114,12 @@ async def _cluster_of(
     from ascend_agent.sim.hami.cluster import HamiCluster  # noqa: PLC0415 -- for this dialect alone
 
     cluster = HamiCluster(
-        settings, directory=directory, kubelet=show.kubelet, view=show.view, tell=show.tell
+        settings,
+        directory=directory,
+        kubelet=show.kubelet,
+        view=show.view,
+        tell=show.tell,
+        pace=show.pace,
     )
     async with cluster.running():
         yield cluster
@@ -135,6 +140,11 @@ class _Show:
     def failures(self) -> Sequence[str]:
         """What was not as expected, where that was looked at."""
         return self._examiner.failures if self._examiner else ()
+
+    @property
+    def pace(self) -> float:
+        """How fast the story is told; below 1, faster than usual."""
+        return self._story.pace
 
     def view(self) -> NodeView | None:
         """Return the agent's view of the node."""

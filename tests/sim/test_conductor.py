@@ -2,21 +2,41 @@
 
 import asyncio
 
+from ascend_agent.settings.scenario_pods import ScenarioPod
 from ascend_agent.sim.conductor import Conductor
 from ascend_agent.sim.entries import Entry
 from ascend_agent.sim.kubelet import Listed, Started
-from ascend_agent.sim.story import AdmitPod, RestartKubelet
+from ascend_agent.sim.story import AdmitPod, CreatePod, DeletePod, RestartKubelet, TurnNode
 from tests.sim.kubelet.plugins import FakePlugin, register, serving
 from tests.sim.kubelet.stage import Stage, staged
 
 TWO = {"Ascend910-0": True, "Ascend910-1": True}
 
 
-def conductor(stage: Stage, told: list[Entry] | None = None) -> Conductor:
+class FakeCluster:
+    """Remembers what was done to it."""
+
+    def __init__(self) -> None:
+        self.done: list[tuple[str, object]] = []
+
+    async def create(self, pod: ScenarioPod) -> None:
+        self.done.append(("create", pod.pod))
+
+    async def delete(self, pod: str) -> None:
+        self.done.append(("delete", pod))
+
+    def set_soft(self, soft: bool) -> None:  # noqa: FBT001 -- as the seam demands
+        self.done.append(("soft", soft))
+
+
+def conductor(
+    stage: Stage, told: list[Entry] | None = None, cluster: FakeCluster | None = None
+) -> Conductor:
     return Conductor(
         kubelet=stage.kubelet,
         started=asyncio.get_running_loop().time(),
         tell=(told if told is not None else []).append,
+        cluster=cluster,
     )
 
 
@@ -64,3 +84,19 @@ async def test_a_pod_that_fails_is_told() -> None:
     (entry,) = told
     assert (entry.event, entry.facts["pod"]) == ("admission_failed", "default/p")
     assert "davinci0 is missing" in str(entry.facts["reason"])
+
+
+async def test_people_act_on_a_cluster_where_there_is_one() -> None:
+    acts = (
+        CreatePod(at_s=1, pod=ScenarioPod(at_s=1, pod="a")),
+        TurnNode(at_s=2, soft=True),
+        DeletePod(at_s=3, name="a"),
+    )
+    cluster, told = FakeCluster(), list[Entry]()
+    async with staged() as stage:
+        for act in acts:
+            await conductor(stage, told, cluster).perform(act)
+            await conductor(stage, told).perform(act)
+
+    assert cluster.done == [("create", "a"), ("soft", True), ("delete", "a")]
+    assert [(entry.event, entry.facts) for entry in told] == [("mode", {"slices": "soft"})]

@@ -71,6 +71,34 @@ def ids(*names: str) -> tuple[PluginDeviceId, ...]:
                 "took_ms": 1.234,
             },
         ),
+        (
+            Allocated(
+                pod=POD,
+                devices=ids("U1-0"),
+                envs=3,
+                nodes=0,
+                mounts=0,
+                cdi_devices=0,
+                took_s=0.001,
+                variables={
+                    "ASCEND_VISIBLE_DEVICES": "4,5",
+                    "NPU_PRIORITY": "40",
+                    "NPU_MEM_QUOTA": "28672",
+                    "OTHER": "x",
+                },
+                at_ns=7,
+            ),
+            "sliced",
+            {
+                "pod": "default/p",
+                "resource": RESOURCE,
+                "devices": ["U1-0"],
+                "npus": [4, 5],
+                "took_ms": 1.0,
+                "container": "main",
+                "variables": ["NPU_MEM_QUOTA=28672", "NPU_PRIORITY=40"],
+            },
+        ),
     ],
 )
 def test_each_happening_has_its_event_and_facts(

@@ -12,7 +12,18 @@ from ascend_agent.settings import (
     StormStep,
     WorkerStep,
 )
-from ascend_agent.sim.story import AdmitPod, RestartKubelet, follow, tell
+from ascend_agent.settings.scenario_pods import ScenarioPod
+from ascend_agent.sim.story import (
+    AdmitPod,
+    CreatePod,
+    DeletePod,
+    RestartKubelet,
+    Story,
+    acts_of,
+    follow,
+    hasten,
+    tell,
+)
 
 
 def test_the_default_story_shows_all_that_the_agent_is_for() -> None:
@@ -103,3 +114,27 @@ def test_a_scenario_ends_when_its_last_expectation_could_be_looked_at() -> None:
 
 def test_a_scenario_without_steps_still_shows_the_start() -> None:
     assert follow(SimulatedNode()).ends_s > 2
+
+
+def test_pods_of_a_scenario_are_made_and_deleted_in_their_order() -> None:
+    first = ScenarioPod(at_s=3, pod="a", until_s=4)
+    second = ScenarioPod(at_s=1, pod="b", until_s=9)
+
+    acts = acts_of((first, second))
+    assert acts == (
+        CreatePod(at_s=1, pod=second),
+        CreatePod(at_s=3, pod=first),
+        DeletePod(at_s=4, name="a"),
+        DeletePod(at_s=9, name="b"),
+    )
+    story = follow(SimulatedNode(pods=(first, second)), scheduled=True)
+    assert (story.acts, story.ends_s) == (acts, 12)
+
+
+def test_a_story_is_hastened_as_a_whole_and_never_slowed() -> None:
+    node = SimulatedNode(steps=(WorkerStep(at_s=4, worker="die"),))
+    story = Story(node=node, acts=(RestartKubelet(at_s=2, down_s=0.5),), ends_s=8)
+
+    fast = hasten(story, for_s=4)
+    assert (fast.node.steps[0].at_s, fast.acts[0].at_s, fast.ends_s, fast.pace) == (2, 1, 4, 0.5)
+    assert hasten(story, for_s=16) == story

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import aclosing
 from typing import Final, NoReturn
 
-from ascend_agent.model.ids import PhyId, ResourceName
+from ascend_agent.model.ids import PhyId
 from ascend_agent.runtime.topic import TopicReader
 from ascend_agent.runtime.wakeup import Wakeup
 from ascend_agent.sim.differences import PodSight
@@ -26,6 +26,7 @@ from ascend_agent.sim.kubelet import (
     Happening,
     Listed,
     Pod,
+    Started,
     StreamEnded,
 )
 
@@ -131,21 +132,18 @@ class PodRunner:
                     )
 
     async def _offer(self) -> NoReturn:
-        """Keep what the Node offers as the last list of each resource has it."""
+        """Keep what the Node offers as the kubelet holds the devices of each resource."""
         reader: TopicReader[Happening] = self._kubelet.happened.subscribe()
         while True:
-            for happening in await reader.next():
-                match happening:
-                    case Listed(resource=resource, healthy=healthy, total=total):
-                        await self._offer_of(resource, healthy, total)
-                    case StreamEnded(resource=resource):
-                        await self._offer_of(resource, 0, len(self._kubelet.devices(resource)))
-                    case _:
-                        pass
-
-    async def _offer_of(self, resource: ResourceName, healthy: int, total: int) -> None:
-        offered = {"allocatable": {resource: str(healthy)}, "capacity": {resource: str(total)}}
-        await self._patch(f"/api/v1/nodes/{self._node}/status", {"status": offered})
+            happened = await reader.next()
+            if any(isinstance(one, Listed | StreamEnded | Started) for one in happened):
+                allocatable, capacity = {}, {}
+                for resource in self._kubelet.resources:
+                    states = self._kubelet.devices(resource).values()
+                    allocatable[resource] = str(sum(state.healthy for state in states))
+                    capacity[resource] = str(len(states))
+                status = {"allocatable": allocatable, "capacity": capacity}
+                await self._patch(f"/api/v1/nodes/{self._node}/status", {"status": status})
 
     async def _patch(self, path: str, patch: Json) -> None:
         try:
