@@ -98,8 +98,14 @@ _LINUX = {"kubernetes.io/os": "linux"}
 def test_the_document_takes_these_labels_away() -> None:
     """The command that everything hangs on, for the way there and the way back."""
     text = (ROOT / "docs" / "install.md").read_text()
-    command = r"kubectl -n kube-system label pods -l name=ascend-device-plugin-ds (.+)$"
+    command = r"kubectl -n kube-system label pods -l (\S+)=(\S+) (.+)$"
 
     taken = re.findall(command, text, re.MULTILINE)
 
-    assert [set(each.split()) for each in taken] == 2 * [{f"{label}-" for label in _FORGOTTEN}]
+    assert {name: labels[name] for name, *_ in taken for labels in _LABELS if name in labels} == {
+        name: value for name, value, _ in taken
+    }
+    assert [set(each.split()) for *_, each in taken] == 3 * [{f"{each}-" for each in _FORGOTTEN}]
+
+
+_LABELS = [labels for _, labels, _ in _PEERS.values()]
