@@ -39,8 +39,7 @@ from ascend_agent.host.assets import HostAssets
 from ascend_agent.host.container_dirs import LocalContainerDirectories
 from ascend_agent.host.hami_files import HamiDirectories
 from ascend_agent.host.registry_files import LocalRegistryFiles
-from ascend_agent.host.share_record import NAME as SHARES
-from ascend_agent.host.share_record import FileShareRecord
+from ascend_agent.host.share_record import SHARES, FileShareRecord
 from ascend_agent.host.shm import SoftFiles
 from ascend_agent.host.state_file import LocalStateFile
 from ascend_agent.host.stated_assets import StatedAssets
@@ -200,16 +199,17 @@ def _config_tasks(parts: HamiParts) -> list[TaskSpec]:
 def _soft_tasks(parts: HamiParts) -> list[TaskSpec]:
     """Return what makes the host ready for soft slices, and keeps it tidy."""
     settings, bus = parts.settings, parts.bus
-    root, region = settings.hami_root, settings.hami_shared_region
+    shares = DriverShares(parts.worker)
     prepare = PrepareSoft(
         preparation=_preparation(settings),
         host=parts.host,
+        shares=shares,
         where=settings.soft_paths,
+        inventory=bus.inventory,
         hami=bus.hami,
         served=bus.served,
         soft=bus.soft.claim("prepare-soft"),
     )
-    shares = DriverShares(parts.worker)
     record = FileShareRecord(LocalStateFile(directory=settings.state_dir, name=SHARES))
     own = OwnShares(switch=shares, processes=DriverUsage(parts.worker), record=record)
     enable = EnableShares(
@@ -221,8 +221,8 @@ def _soft_tasks(parts: HamiParts) -> list[TaskSpec]:
         soft=SoftShares(hami=bus.hami, allocations=bus.allocations, own=own),
     )
     tidy = TidySoft(
-        directories=LocalContainerDirectories(root=root),
-        registries=LocalRegistryFiles(region=region),
+        directories=LocalContainerDirectories(root=settings.hami_root),
+        registries=LocalRegistryFiles(region=settings.hami_shared_region),
         reader=parts.cluster,
         bus=bus,
         turn=parts.turn,

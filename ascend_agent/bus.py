@@ -47,8 +47,8 @@ class Bus:
     sim"""
     inventory: Latest[Inventory]
     """refresh-devices → subscribe-faults, read-health, read-usage, enable-shares, fold-health,
-    watch-links, detect-hangs, watch-switches, write-cdi-spec, follow-hami-config, feed-metrics,
-    meter-hami, post-events, probes"""
+    watch-links, detect-hangs, watch-switches, write-cdi-spec, follow-hami-config, prepare-soft,
+    feed-metrics, meter-hami, post-events, probes"""
     readings: Topic[HealthReading]
     """read-health → fold-health, refresh-devices, enable-shares, watch-links"""
     shares: Latest[ShareStates]

@@ -18,7 +18,7 @@ from ascend_agent.model.ids import DieId
 
 log = logging.getLogger(__name__)
 
-NAME: Final = "shares.json"
+SHARES: Final = "shares.json"
 _FORMAT: Final = 1
 _MOST: Final = 4096
 _LONGEST_DIE: Final = 100

@@ -6,12 +6,15 @@ import dataclasses
 import pytest
 
 from ascend_agent.bus import Bus
+from ascend_agent.errors import DriverError, DriverUnavailableError, NotSupportedError
 from ascend_agent.flows.prepare_soft import PrepareSoft
 from ascend_agent.model.hami import HamiConfig, HamiState, SoftHost, SoftPaths
 from ascend_agent.model.ids import Millis, ResourceName
 from ascend_agent.model.kubelet import AllocateServed
 from tests.fakes.host import FakeHost
+from tests.fakes.npus import inventory, npu
 from tests.fakes.running import running, settle
+from tests.fakes.shares import FakeShares
 from tests.fakes.soft_host import FakePreparation
 
 READY = SoftHost(ready=True)
@@ -31,7 +34,9 @@ class Scene:
         self.bus = Bus([])
         self.hami = self.bus.hami.claim("test")
         self.served = self.bus.served.claim("test")
+        self.inventory = self.bus.inventory.claim("test")
         self.preparation = FakePreparation()
+        self.shares = FakeShares()
         self.host = FakeHost(
             "/opt/core/ld.so.preload",
             directories={DRIVER: (), "/opt/core": (), "/opt/region": ()},
@@ -40,6 +45,8 @@ class Scene:
         self.flow = PrepareSoft(
             preparation=self.preparation,
             host=self.host,
+            shares=self.shares,
+            inventory=self.bus.inventory,
             where=SoftPaths(root="/opt/core", region="/opt/region"),
             hami=self.bus.hami,
             served=self.bus.served,
@@ -197,3 +204,60 @@ async def test_the_wish_may_go_and_come_back() -> None:
         await settle()
         assert scene.said == READY
         assert scene.preparation.asked == [0, 50]
+
+
+# --- the way to share -----------------------------------------------------------------------
+
+NO_WAY = NotSupportedError("share_get", -99998, detail="driver too old, and there is no npu-smi")
+
+
+async def test_where_no_npu_can_be_shared_soft_slices_alone_are_off() -> None:
+    """HAMi E10: neither the driver's calls nor the tool; hard slices and whole cards go on."""
+    scene = Scene()
+    scene.shares.mute = {0: NO_WAY, 1: NO_WAY}
+    async with running(scene.flow.run):
+        assert scene.said == READY
+
+        scene.inventory.put(inventory(2))
+        await settle()
+        assert scene.said is not None
+        assert not scene.said.ready
+        assert "no npu-smi" in scene.said.trouble
+        assert "hard mode" in scene.said.trouble
+
+        scene.shares.mute.clear()
+        await asyncio.sleep(30.1)
+        assert scene.said == READY
+
+
+@pytest.mark.parametrize(
+    "second",
+    [None, DriverError("share_get", -8020), DriverUnavailableError("worker ended")],
+    ids=["answers", "fails", "no worker"],
+)
+async def test_one_npu_that_can_not_be_shared_keeps_no_other_from_it(
+    second: Exception | None,
+) -> None:
+    scene = Scene()
+    scene.shares.mute = {0: NO_WAY} | ({1: second} if second else {})
+    scene.inventory.put(inventory(3))
+    async with running(scene.flow.run):
+        assert scene.said == READY
+
+
+async def test_an_npu_that_is_not_there_is_not_asked() -> None:
+    scene = Scene()
+    scene.inventory.put(dataclasses.replace(inventory(0), npus=(npu(0, listed=False),)))
+    async with running(scene.flow.run):
+        assert scene.said == READY
+        assert scene.shares.calls == []
+
+
+async def test_later_news_of_the_inventory_are_no_reason_to_look() -> None:
+    scene = Scene()
+    scene.inventory.put(inventory(1))
+    async with running(scene.flow.run):
+        scene.inventory.put(inventory(2))
+        await asyncio.sleep(100)
+
+        assert scene.preparation.asked == [0]

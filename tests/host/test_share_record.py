@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ascend_agent.errors import HostError
-from ascend_agent.host.share_record import NAME, FileShareRecord, format_dies, parse_dies
+from ascend_agent.host.share_record import SHARES, FileShareRecord, format_dies, parse_dies
 from ascend_agent.host.state_file import LocalStateFile
 from ascend_agent.model.ids import DieId
 
@@ -14,7 +14,7 @@ A, B = DieId("0A1B-1"), DieId("0A1B-2")
 
 
 def record(directory: Path) -> FileShareRecord:
-    return FileShareRecord(LocalStateFile(directory=directory, name=NAME))
+    return FileShareRecord(LocalStateFile(directory=directory, name=SHARES))
 
 
 async def test_what_was_written_is_read_again(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ async def test_a_damaged_record_is_set_aside_and_names_none(
     tmp_path: Path, content: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     """What was switched on then stays so, which harms nobody."""
-    (tmp_path / NAME).write_bytes(content)
+    (tmp_path / SHARES).write_bytes(content)
 
     assert await record(tmp_path).read() == frozenset()
 
