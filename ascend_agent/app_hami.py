@@ -154,7 +154,7 @@ def _allocator_of(
     def allocator(offers: HamiOffers) -> Allocate:
         return Allocate(
             offers=offers,
-            decide=Decide(offers=offers, bus=bus, clock=parts.clock, reader=parts.cluster),
+            decide=Decide(offers=offers, bus=bus, clock=parts.clock, reader=parts.cluster.reader),
             answer=Answer(
                 offers=offers,
                 injection=injection,
@@ -223,7 +223,7 @@ def _soft_tasks(parts: HamiParts) -> list[TaskSpec]:
     tidy = TidySoft(
         directories=LocalContainerDirectories(root=settings.hami_root),
         registries=LocalRegistryFiles(region=settings.hami_shared_region),
-        reader=parts.cluster,
+        reader=parts.cluster.reader,
         bus=bus,
         turn=parts.turn,
     )
@@ -264,7 +264,7 @@ def _settle_tasks(parts: HamiParts) -> list[TaskSpec]:
     bus = parts.bus
     settle = SettleAllocations(editor=parts.cluster, settlements=bus.settlements)
     repair = RepairLock(
-        reader=parts.cluster,
+        reader=parts.cluster.reader,
         editor=parts.cluster,
         bus=bus,
         locks=bus.locks.claim("repair-lock"),

@@ -1,8 +1,9 @@
 import pytest
 
-from ascend_agent.model.allocation import SlicePlan, SoftSlice, TemplateSlice, WholeSlice
+from ascend_agent.model.allocation import SlicePlan
 from ascend_agent.model.hami import SoftPaths
 from ascend_agent.model.ids import PhyId
+from ascend_agent.model.slices import SoftSlice, TemplateSlice, WholeSlice
 from ascend_agent.slicing import load_mode, plan
 
 PATHS = SoftPaths(root="/opt/soft", region="/opt/region")

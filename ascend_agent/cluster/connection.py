@@ -43,7 +43,7 @@ from ascend_agent.model.cluster import (
     NodeObject,
 )
 from ascend_agent.model.ids import Millis, NodeName
-from ascend_agent.model.pods import Pod, PodKey, Pods
+from ascend_agent.model.pods import Pod, Pods
 from ascend_agent.runtime.backoff import Backoff
 from ascend_agent.runtime.latest import Latest
 from ascend_agent.runtime.topic import Topic, TopicReader
@@ -159,17 +159,10 @@ class ClusterConnection:
         """Have *edit* acknowledged; see ``ClusterEditor``."""
         await self._editor.apply(edit)
 
-    async def read_node(self) -> NodeObject:
-        """Return the own Node as the API server has it now; see ``ClusterReader``."""
-        return await self._reader.read_node()
-
-    async def read_pods(self) -> tuple[Pod, ...]:
-        """Return the pods of this node as they are now; see ``ClusterReader``."""
-        return await self._reader.read_pods()
-
-    async def read_pod(self, key: PodKey) -> Pod | None:
-        """Return the pod as the API server has it now; see ``ClusterReader``."""
-        return await self._reader.read_pod(key)
+    @property
+    def reader(self) -> Reader:
+        """What reads live; see ``ClusterReader``."""
+        return self._reader
 
     async def post_event(self, event: NodeEvent, *, known: bool) -> None:
         """Have the API server show *event*; see ``EventPoster``."""

@@ -5,7 +5,7 @@ earlier waits, as for a server that does not answer yet.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -33,6 +33,7 @@ class LateConnection:
         self._made: ClusterConnection | None = None
         self._there = asyncio.Event()
         self._lost_early = 0
+        self.reader = LateReader(self._connection)
 
     @property
     def counts(self) -> ApiCounts:
@@ -79,18 +80,6 @@ class LateConnection:
         """Have *edit* acknowledged; see ``ClusterEditor``."""
         await (await self._connection()).apply(edit)
 
-    async def read_node(self) -> NodeObject:
-        """Return the own Node as the API server has it now; see ``ClusterReader``."""
-        return await (await self._connection()).read_node()
-
-    async def read_pods(self) -> tuple[Pod, ...]:
-        """Return the pods of this node as they are now; see ``ClusterReader``."""
-        return await (await self._connection()).read_pods()
-
-    async def read_pod(self, key: PodKey) -> Pod | None:
-        """Return the pod as the API server has it now; see ``ClusterReader``."""
-        return await (await self._connection()).read_pod(key)
-
     async def post_event(self, event: NodeEvent, *, known: bool) -> None:
         """Have the API server show *event*; see ``EventPoster``."""
         await (await self._connection()).post_event(event, known=known)
@@ -106,3 +95,22 @@ class LateConnection:
         while self._made is None:
             await self._there.wait()
         return self._made
+
+
+class LateReader:
+    """A ``ClusterReader`` on a connection, as soon as there is one."""
+
+    def __init__(self, connection: "Callable[[], Awaitable[ClusterConnection]]") -> None:
+        self._connection = connection
+
+    async def read_node(self) -> NodeObject:
+        """Return the own Node as the API server has it now; see ``ClusterReader``."""
+        return await (await self._connection()).reader.read_node()
+
+    async def read_pods(self) -> tuple[Pod, ...]:
+        """Return the pods of this node as they are now; see ``ClusterReader``."""
+        return await (await self._connection()).reader.read_pods()
+
+    async def read_pod(self, key: PodKey) -> Pod | None:
+        """Return the pod as the API server has it now; see ``ClusterReader``."""
+        return await (await self._connection()).reader.read_pod(key)

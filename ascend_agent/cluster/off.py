@@ -24,6 +24,7 @@ class ClusterOff:
     """
 
     def __init__(self, *, why: str, now: Millis) -> None:
+        self.reader = NobodyToRead()
         self._state = ApiState(phase=ApiPhase.OFF, since_ms=now, detail=why)
 
     @property
@@ -56,6 +57,17 @@ class ClusterOff:
         """Wait until the caller's deadline: nobody is there to acknowledge anything."""
         await _never()
 
+    async def post_event(self, event: NodeEvent, *, known: bool) -> None:  # noqa: ARG002 -- as above
+        """Wait until the caller's deadline."""
+        await _never()
+
+    def lose_events(self, count: int) -> None:
+        """Count nothing: nobody expects Events."""
+
+
+class NobodyToRead:
+    """A ``ClusterReader`` that waits until its caller's deadline."""
+
     async def read_node(self) -> NodeObject:
         """Wait until the caller's deadline."""
         return await _never()
@@ -67,13 +79,6 @@ class ClusterOff:
     async def read_pod(self, key: PodKey) -> Pod | None:  # noqa: ARG002 -- the seam's signature
         """Wait until the caller's deadline."""
         return await _never()
-
-    async def post_event(self, event: NodeEvent, *, known: bool) -> None:  # noqa: ARG002 -- as above
-        """Wait until the caller's deadline."""
-        await _never()
-
-    def lose_events(self, count: int) -> None:
-        """Count nothing: nobody expects Events."""
 
 
 async def _never() -> NoReturn:

@@ -14,17 +14,11 @@ from ascend_agent.flows.held_npus import Held, HeldNpus, Holdings
 from ascend_agent.flows.offers import Offers
 from ascend_agent.injection.resolve import checked_paths, merge, paths, resolve
 from ascend_agent.interfaces import ContainerDirectories, HostFiles, Injection
-from ascend_agent.model.allocation import (
-    ContainerGrant,
-    RefusalReason,
-    Refused,
-    Slice,
-    SlicePlan,
-    TemplateSlice,
-)
+from ascend_agent.model.allocation import ContainerGrant, RefusalReason, Refused, SlicePlan
 from ascend_agent.model.chip import ChipSpec
 from ascend_agent.model.ids import PhyId
 from ascend_agent.model.npu import Npu
+from ascend_agent.model.slices import Slice, TemplateSlice
 from ascend_agent.model.world import World
 from ascend_agent.runtime.beside import beside
 

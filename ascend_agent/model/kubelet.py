@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from ascend_agent.model.allocation import DeviceGroup, Slice
+from ascend_agent.model.allocation import DeviceGroup
 from ascend_agent.model.ids import Millis, PhyId, ResourceName
 from ascend_agent.model.pods import PodRef
+from ascend_agent.model.slices import Slice
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,9 @@ from importlib import import_module
 from typing import assert_never
 
 from ascend_agent.interfaces import SlicingMode
-from ascend_agent.model.allocation import Slice, SlicePlan, SoftSlice, TemplateSlice, WholeSlice
+from ascend_agent.model.allocation import SlicePlan
 from ascend_agent.model.hami import SoftPaths
+from ascend_agent.model.slices import Slice, SoftSlice, TemplateSlice, WholeSlice
 
 
 def load_mode(name: str) -> SlicingMode:

@@ -6,8 +6,9 @@ a mandatory one the container would run without any limit, so it must not run at
 
 from typing import Final
 
-from ascend_agent.model.allocation import MountWant, PathKind, SlicePlan, SoftSlice
+from ascend_agent.model.allocation import MountWant, PathKind, SlicePlan
 from ascend_agent.model.hami import HookMount, SoftPaths
+from ascend_agent.model.slices import SoftSlice
 
 LIBRARY: Final = "libvnpu.so"
 PRELOAD: Final = "ld.so.preload"

@@ -6,7 +6,8 @@ the dialect's decision.
 
 from typing import Final
 
-from ascend_agent.model.allocation import SlicePlan, TemplateSlice
+from ascend_agent.model.allocation import SlicePlan
+from ascend_agent.model.slices import TemplateSlice
 
 _SPECS: Final = "ASCEND_VNPU_SPECS"
 

@@ -10,11 +10,11 @@ from dataclasses import replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, assert_never
 
-from ascend_agent.model.allocation import Slice, SoftSlice, TemplateSlice, WholeSlice
 from ascend_agent.model.cluster import ApiCounts
 from ascend_agent.model.kubelet import AllocateServed, ListSent
 from ascend_agent.model.notices import HealthNotice
 from ascend_agent.model.seen import Seen
+from ascend_agent.model.slices import Slice, SoftSlice, TemplateSlice, WholeSlice
 from ascend_agent.telemetry.measured import Counted, Measured, Sent, Served
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from ascend_agent.cli.arguments import parse
 from ascend_agent.cli.compose import compose
 from ascend_agent.driver.simulated.peer import spawn_in_loop
 from ascend_agent.sim.play import Hall, play
-from ascend_agent.sim.story import follow
+from ascend_agent.sim.stories import story_of
 
 FOLDER = Path(__file__).parents[2] / "examples" / "scenarios"
 EXAMPLES = sorted(FOLDER.glob("*.yaml"))
@@ -26,9 +26,12 @@ def _example(path: Path) -> object:
 
 async def _differences(path: Path, *, happens: bool = True) -> Sequence[str]:
     """Play a file to its end; return where it went otherwise than it expects."""
-    settings, show = compose(parse(["sim", "--check", "--scenario", str(path)], {}))
-    node = settings.simulated
-    story = follow(node if happens else node.model_copy(update={"steps": ()}))
+    dialect = ["--dialect", "hami"] if path.stem.startswith("hami-") else []
+    settings, show = compose(parse(["sim", "--check", "--scenario", str(path), *dialect], {}))
+    if not happens:
+        nothing = settings.simulated.model_copy(update={"steps": (), "pods": ()})
+        settings = settings.model_copy(update={"simulated": nothing})
+    story = story_of(settings, has_scenario=True)
     assert story.ends_s <= _LONGEST_S
     return await play(
         settings,

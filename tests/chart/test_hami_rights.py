@@ -60,7 +60,7 @@ async def test_what_the_dialect_asks_for_is_what_is_granted(
             foreign=bus.foreign.claim("test"),
         )
         repair = RepairLock(
-            reader=cluster,
+            reader=cluster.reader,
             editor=cluster,
             bus=bus,
             locks=bus.locks.claim("test"),
@@ -73,8 +73,8 @@ async def test_what_the_dialect_asks_for_is_what_is_granted(
         async with running(cluster), asyncio.TaskGroup() as group:
             tasks = [group.create_task(flow.run()) for flow in (follow, repair, settle)]
             (found,) = (await until(cluster.pods(), _has_one)).pods
-            assert await cluster.read_pods() == (found,)
-            assert (await cluster.read_node()).name == name
+            assert await cluster.reader.read_pods() == (found,)
+            assert (await cluster.reader.read_node()).name == name
             edit = PodEdit(pod=found.key, uid=found.uid, labels={}, annotations={PHASE: "success"})
             left.publish(Settlement(pod=found.ref, edits=(edit,), why="allocated"))
             event = NodeEvent(

@@ -45,6 +45,10 @@ class FaultProxy:
         self._old = 0
         self._lost: list[_Fault] = []
         self._connections: set[asyncio.Transport] = set()
+        self._free = asyncio.Event()
+        self._free.set()
+        self._held = asyncio.Event()
+        self._held_of, self._held_after = "", 0
         self.delay_s = 0.0
         self.passed: list[str] = []
         self.url = ""
@@ -82,6 +86,20 @@ class FaultProxy:
         """Let the next requests reach the server, and cut the connection in place of the answer."""
         self._lost.append(_Fault(of=of, left=times, answer=lambda _: None))
 
+    def hold(self, *, of: str, after: int = 0) -> asyncio.Event:
+        """Keep requests from the server, from the one on that has *after* like it before it.
+
+        Returns what is set once one is kept; who asked waits until ``let_go``, or gives up.
+        """
+        self._free.clear()
+        self._held_of, self._held_after = of, self.count(of) + after
+        self._held = asyncio.Event()
+        return self._held
+
+    def let_go(self) -> None:
+        """Pass on what is kept, and keep nothing more."""
+        self._free.set()
+
     def count(self, of: str) -> int:
         """Return how many requests reached the server that have *of* in them."""
         return sum(of in line for line in self.passed)
@@ -109,6 +127,7 @@ class FaultProxy:
                 yield self
             finally:
                 self.flow()
+                self.let_go()
                 self.cut()
                 await runner.cleanup()
 
@@ -135,6 +154,10 @@ class FaultProxy:
                 refused = fault.answer(request)
                 assert refused is not None
                 return refused
+        if self._held_of in line and self.count(self._held_of) >= self._held_after:
+            if not self._free.is_set():
+                self._held.set()
+            await self._free.wait()
         url = request.rel_url
         if self._old and "watch" in request.query:
             self._old -= 1

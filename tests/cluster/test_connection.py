@@ -135,7 +135,7 @@ async def test_a_pod_is_edited_only_while_it_is_the_same_pod(
     edit = PodEdit(pod=key, uid=uid, labels={}, annotations={"given": "0"})
 
     await cluster.apply(edit)
-    found = await cluster.read_pod(key)
+    found = await cluster.reader.read_pod(key)
     server.store.delete(pod("a")[0])
     server.store.create(*pod("a"))
     later = PodEdit(pod=key, uid=uid, labels={}, annotations={"given": "1"})
@@ -144,7 +144,7 @@ async def test_a_pod_is_edited_only_while_it_is_the_same_pod(
 
     assert found is not None
     assert found.annotations == {"given": "0"}
-    assert await cluster.read_pod(PodKey(namespace="default", name="none")) is None
+    assert await cluster.reader.read_pod(PodKey(namespace="default", name="none")) is None
 
 
 async def test_an_annotation_is_removed_only_with_the_value_expected(

@@ -69,8 +69,8 @@ async def test_all_that_was_asked_early_is_answered_later(
         await settle()
         server.store.change(("nodes", None, "n1"), theirs)
         assert (await edit).found == "2"
-        read = await late.read_pod(PodKey(namespace="default", name="p"))
-        listed, own = await late.read_pods(), await late.read_node()
+        read = await late.reader.read_pod(PodKey(namespace="default", name="p"))
+        listed, own = await late.reader.read_pods(), await late.reader.read_node()
         await late.post_event(EVENT, known=False)
         late.lose_events(4)
         rules = await anext(late.fault_config())

@@ -34,9 +34,9 @@ async def test_nothing_is_ever_shown(what: str) -> None:
 async def test_what_needs_it_waits_until_its_deadline() -> None:
     for call in (
         OFF.apply(labels(a="1")),
-        OFF.read_node(),
-        OFF.read_pods(),
-        OFF.read_pod(PodKey(namespace="a", name="b")),
+        OFF.reader.read_node(),
+        OFF.reader.read_pods(),
+        OFF.reader.read_pod(PodKey(namespace="a", name="b")),
         OFF.post_event(EVENT, known=False),
     ):
         with pytest.raises(TimeoutError):

@@ -36,8 +36,12 @@ OWN = ("nodes", None, "n1")
 CONFIG = ConfigMapKey(namespace="kube-system", name="rules")
 
 
-class Cluster(ClusterWatch, ClusterReader, ClusterEditor, EventPoster, Protocol):
+class Cluster(ClusterWatch, ClusterEditor, EventPoster, Protocol):
     """All parts of the seam."""
+
+    @property
+    def reader(self) -> ClusterReader:
+        """What reads live."""
 
 
 class Side(Protocol):
@@ -352,11 +356,11 @@ async def test_what_is_read_live_is_seen_by_watchers_as_well(kind: str, tmp_path
     async with side(kind, tmp_path) as one:
         for name, on in (("b", "n1"), ("a", "n1"), ("unbound", ""), ("elsewhere", "n2")):
             one.add_pod(name, on=on)
-        listed = await one.cluster.read_pods()
+        listed = await one.cluster.reader.read_pods()
         seen = await until(one.cluster.pods(), lambda _: True)
-        unbound = await one.cluster.read_pod(key_of("unbound"))
+        unbound = await one.cluster.reader.read_pod(key_of("unbound"))
         one.annotate({"lock": "x"})
-        own = await one.cluster.read_node()
+        own = await one.cluster.reader.read_node()
         after = await until(one.cluster.pods(), lambda _: True)
 
         assert [each.key.name for each in listed] == ["a", "b"]
@@ -371,10 +375,10 @@ async def test_what_is_read_live_is_seen_by_watchers_as_well(kind: str, tmp_path
 async def test_a_pod_that_is_read_and_gone_is_seen_no_more(kind: str, tmp_path: Path) -> None:
     async with side(kind, tmp_path) as one:
         one.add_pod("a", on="n1")
-        await one.cluster.read_pods()
+        await one.cluster.reader.read_pods()
         one.delete_pod("a")
 
-        assert await one.cluster.read_pod(key_of("a")) is None
+        assert await one.cluster.reader.read_pod(key_of("a")) is None
         assert (await until(one.cluster.pods(), lambda _: True)).pods == ()
 
 

@@ -246,6 +246,10 @@ class FakeCluster:
         if self.error is not None:
             raise self.error
 
+    @property
+    def reader(self) -> "FakeCluster":
+        return self
+
     async def read_node(self) -> NodeObject:
         self._count_read("node")
         await self._reach()

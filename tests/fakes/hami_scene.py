@@ -251,7 +251,7 @@ async def hami_scene(
         )
         allocate = Allocate(
             offers=offers,
-            decide=Decide(offers=offers, bus=bus, clock=clock, reader=one),
+            decide=Decide(offers=offers, bus=bus, clock=clock, reader=one.reader),
             answer=Answer(
                 offers=offers,
                 injection=visible.INJECTION,

@@ -17,13 +17,7 @@ from ascend_agent.flows.held_npus import HeldNpus
 from ascend_agent.flows.offers import ResourceOffers
 from ascend_agent.injection import devnodes, runtime
 from ascend_agent.interfaces import HostFiles, Injection, SchedulerDialect
-from ascend_agent.model.allocation import (
-    AllocationRequest,
-    Allocations,
-    Holder,
-    PreferenceRequest,
-    WholeSlice,
-)
+from ascend_agent.model.allocation import AllocationRequest, Allocations, Holder, PreferenceRequest
 from ascend_agent.model.health import NodeView
 from ascend_agent.model.ids import (
     Millis,
@@ -35,6 +29,7 @@ from ascend_agent.model.ids import (
 )
 from ascend_agent.model.npu import DriverPhase, DriverState
 from ascend_agent.model.pods import Pod, PodKey, PodPhase, Pods
+from ascend_agent.model.slices import WholeSlice
 from ascend_agent.model.world import SharePolicy, World
 from ascend_agent.runtime.clock import Clock
 from ascend_agent.runtime.latest import Latest

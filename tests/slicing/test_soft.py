@@ -1,8 +1,9 @@
 import pytest
 
-from ascend_agent.model.allocation import MountWant, PathKind, SoftSlice
+from ascend_agent.model.allocation import MountWant, PathKind
 from ascend_agent.model.hami import HookMount, SoftPaths
 from ascend_agent.model.ids import PhyId
+from ascend_agent.model.slices import SoftSlice
 from ascend_agent.slicing.soft import plan, shared_mounts
 
 PATHS = SoftPaths(root="/usr/local/hami-vnpu-core", region="/usr/local/hami-shared-region")

@@ -1,4 +1,5 @@
-from ascend_agent.model.allocation import SlicePlan, TemplateSlice
+from ascend_agent.model.allocation import SlicePlan
+from ascend_agent.model.slices import TemplateSlice
 from ascend_agent.slicing.template import plan
 
 

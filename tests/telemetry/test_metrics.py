@@ -8,13 +8,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from ascend_agent.faults.catalog import BUILT_IN
-from ascend_agent.model.allocation import (
-    Allocations,
-    Holder,
-    SoftSlice,
-    TemplateSlice,
-    WholeSlice,
-)
+from ascend_agent.model.allocation import Allocations, Holder
 from ascend_agent.model.cluster import ApiCounts, ClusterSeen
 from ascend_agent.model.fault import FaultCode, FaultLevel
 from ascend_agent.model.fault_rules import FaultConfigState
@@ -32,6 +26,7 @@ from ascend_agent.model.notices import HealthNotice, NoticeKind
 from ascend_agent.model.npu import DriverPhase, DriverState, NpuUsage
 from ascend_agent.model.pods import Pods
 from ascend_agent.model.seen import Seen
+from ascend_agent.model.slices import SoftSlice, TemplateSlice, WholeSlice
 from ascend_agent.model.surroundings import LinkState, LinkStates
 from ascend_agent.model.tasks import TaskState
 from ascend_agent.telemetry.metrics import Metrics

@@ -11,17 +11,11 @@ from typing import Final
 from ascend_agent.dialects.hami import keys
 from ascend_agent.dialects.hami.annotation import Slot, SlotDevice
 from ascend_agent.dialects.hami.runtime_info import RuntimeEntry
-from ascend_agent.model.allocation import (
-    RefusalReason,
-    Refused,
-    Slice,
-    SoftSlice,
-    TemplateSlice,
-    WholeSlice,
-)
+from ascend_agent.model.allocation import RefusalReason, Refused
 from ascend_agent.model.hami import HamiChip, HamiState, PodMode
 from ascend_agent.model.ids import PhyId, ResourceName
 from ascend_agent.model.pods import Pod
+from ascend_agent.model.slices import Slice, SoftSlice, TemplateSlice, WholeSlice
 
 _ALL_CORES: Final = 100
 

@@ -4,6 +4,8 @@ A plugin, as ``tests/cluster/fixtures.py`` is, for scenes that lie in several fo
 """
 
 from collections.abc import AsyncIterator, Generator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from tests.chart.account import chart_account
 from tests.cluster.api import Api
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.node.cluster_node import CONTAINERD, KUBELET, ClusterNode
+from tests.cluster.node.hami import CHART_OPTIONS, HamiScene, hami_scene
 from tests.cluster.node.scene import Scene
 
 
@@ -31,29 +34,67 @@ async def scene(
     own_namespace: str,
     tmp_path: Path,
 ) -> AsyncIterator[Scene]:
-    """Return a scene whose node runs, though the test before may have ended its programs.
+    """Return a scene of the agents that the chart makes by default."""
+    ground = _Ground(shared_node, control_plane, api, own_namespace, tmp_path)
+    async with _set(ground) as one:
+        yield one
 
-    Afterwards the API server has refused nothing to the agents, unless it was restarted: before
-    it has read its rules again it refuses everybody.
+
+@pytest.fixture
+async def hami(  # noqa: PLR0913 -- fixtures are asked for by name
+    shared_node: ClusterNode,
+    control_plane: ControlPlane,
+    api: Api,
+    own_namespace: str,
+    tmp_path: Path,
+    fake_dcmi: Path,
+) -> AsyncIterator[HamiScene]:
+    """Return a scene in which HAMi schedules."""
+    ground = _Ground(shared_node, control_plane, api, own_namespace, tmp_path)
+    async with _set(ground, *CHART_OPTIONS) as scene, hami_scene(scene, fake_dcmi) as one:
+        yield one
+
+
+@dataclass(frozen=True, slots=True)
+class _Ground:
+    """What every scene rests on."""
+
+    node: ClusterNode
+    control_plane: ControlPlane
+    api: Api
+    namespace: str
+    folder: Path
+
+
+@asynccontextmanager
+async def _set(ground: _Ground, *options: str) -> AsyncIterator[Scene]:
+    """Set a scene whose node runs, though the test before may have ended its programs.
+
+    *options* are Helm's. Afterwards the API server has refused nothing to the agents, unless it
+    was restarted: before it has read its rules again it refuses everybody.
     """
-    server = control_plane.server.pid
+    server = ground.control_plane.server.pid
     async with chart_account(
-        control_plane, api, tmp_path / "chart-account", namespace=own_namespace, options=()
+        ground.control_plane,
+        ground.api,
+        ground.folder / "chart-account",
+        namespace=ground.namespace,
+        options=options,
     ) as account:
         one = Scene(
-            node=shared_node,
-            control_plane=control_plane,
+            node=ground.node,
+            control_plane=ground.control_plane,
             account=account,
-            api=api,
-            namespace=own_namespace,
+            api=ground.api,
+            namespace=ground.namespace,
         )
         await one.start_node()
         yield one
-        if not control_plane.server.running:
-            await control_plane.start_server()
+        if not ground.control_plane.server.running:
+            await ground.control_plane.start_server()
         await one.start_node()  # without a kubelet no pod would end
         await one.clear()
-        assert account.refused() == [] or control_plane.server.pid != server
+        assert account.refused() == [] or ground.control_plane.server.pid != server
 
 
 @pytest.hookimpl(wrapper=True)

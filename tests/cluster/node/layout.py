@@ -7,6 +7,7 @@ is touched, and the agent, which runs outside, sees the same host through ``--ho
 """
 
 import os
+import shlex
 import stat
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -27,6 +28,9 @@ DRIVER_FILES = (
     "etc/ascend_install.info",
 )
 """Files of the vendor's driver, below the root; each says its own path."""
+HAMI_PLACES = ("usr/local/hami-vnpu-core", "usr/local/hami-shared-region")
+"""What soft slices have on the host, below the root; there from the start, and empty."""
+
 DEVICE_NUMBERS: Mapping[str, tuple[int, int]] = MappingProxyType(
     {
         "davinci_manager": (243, 0),
@@ -116,6 +120,16 @@ class NodeHome:
         return self.path / "run/cdi"
 
     @property
+    def hami_root(self) -> Path:
+        """The node's ``/usr/local/hami-vnpu-core``, which is the test's own and can be written."""
+        return self.root / HAMI_PLACES[0]
+
+    @property
+    def hami_region(self) -> Path:
+        """The node's ``/usr/local/hami-shared-region``, likewise."""
+        return self.root / HAMI_PLACES[1]
+
+    @property
     def pod_logs(self) -> Path:
         """The node's ``/var/log/pods``."""
         return self.path / "var/log/pods"
@@ -126,16 +140,30 @@ class NodeHome:
 
     def mounts(self) -> Sequence[tuple[str, ...]]:
         """Return the arguments of ``mount`` that make the node's view, in order."""
-        laid = [
-            ("-t", "overlay", "overlay", "-o", f"lowerdir={self.root / name}:/{name}", f"/{name}")
-            for name in ("dev", "etc", "usr/local")
-        ]
+        laid = [self._laid(name) for name in ("dev", "etc", "usr/local")]
         tunables = [
             ("--bind", str(self.path / "sysctl" / name.replace("/", ".")), f"/proc/sys/{name}")
             for name in _TUNABLES
         ]
         own = [("--bind", str(self.path / name), f"/{name}") for name in ("run", "var")]
-        return (*laid, *tunables, *own)
+        return (*laid, *self._hami_mounts(), *tunables, *own)
+
+    def hami_view(self) -> Sequence[str]:
+        """Return what an agent is started through to see HAMi's places under the host's paths.
+
+        A view of its own, of which nobody else knows: as the volumes of its pod give it.
+        """
+        mounts = [self._laid("usr/local"), *self._hami_mounts()]
+        orders = [shlex.join(("mount", *each)) for each in mounts]
+        script = "; ".join((*orders, 'exec "$@"'))
+        return ("unshare", "--mount", "--", "sh", "-ec", script, "sh")
+
+    def _laid(self, name: str) -> tuple[str, ...]:
+        layers = f"lowerdir={self.root / name}:/{name}"
+        return ("-t", "overlay", "overlay", "-o", layers, f"/{name}")
+
+    def _hami_mounts(self) -> Sequence[tuple[str, ...]]:
+        return [("--bind", str(self.root / place), f"/{place}") for place in HAMI_PLACES]
 
 
 def make_home() -> NodeHome:
@@ -151,7 +179,8 @@ def make_home() -> NodeHome:
     _write(home.root / "etc/cni/net.d/10-none.conflist", _LOOPBACK)
     for name in DRIVER_FILES:
         _write(home.root / name, f"/{name}\n")
-    (home.root / "dev").mkdir()
+    for place in (*HAMI_PLACES, "dev", "usr/local/Ascend/driver/lib64/driver"):
+        (home.root / place).mkdir()
     for name, numbers in DEVICE_NUMBERS.items():
         os.mknod(home.root / "dev" / name, stat.S_IFCHR | 0o666, os.makedev(*numbers))
     return home

@@ -6,7 +6,7 @@ Real time: what a test waits for is a watch of the API server or a line of the a
 """
 
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -98,6 +98,10 @@ class Scene:
         """Create a pod on the node that asks for *count* NPUs."""
         body = pod(name, node=self.node.name, npus=count, script=script)
         await self.api.create(pods_path(self.namespace), body)
+        self.owns(name)
+
+    def owns(self, name: str) -> None:
+        """Have a pod that somebody else created end with the scene."""
         self._pods.append(name)
 
     async def runs(self, name: str) -> Json:
@@ -125,7 +129,7 @@ class Scene:
     async def process(self, name: str) -> int:
         """Return the process of a pod that holds its NPUs, as this machine numbers it."""
         uid = (await self.runs(name))["metadata"]["uid"]
-        (holder,) = (pid for pid, line in self._processes(uid) if HOLD in line)
+        (holder,) = (pid for pid, line in self.processes(uid) if HOLD in line)
         return holder
 
     async def refused(self, name: str) -> str:
@@ -159,12 +163,13 @@ class Scene:
         *options: str,
         driver: tuple[str, ...] = SIMULATED,
         environment: Mapping[str, str] | None = None,
+        through: Sequence[str] = (),
     ) -> AsyncIterator[AgentProcess]:
-        """Run an agent on this node until the block ends."""
+        """Run an agent on this node until the block ends; *through* is what starts it, if any."""
         home = self.node.home
         command = [
             # With a run that is killed the agent ends too: it is in no namespace of the node's.
-            str(program("setpriv")), "--pdeathsig", "KILL", "--",
+            str(program("setpriv")), "--pdeathsig", "KILL", "--", *through,
             sys.executable, "-m", "ascend_agent", "run", *driver,
             "--kubelet-dir", str(home.kubelet), "--device-plugin-dir", str(home.plugins),
             "--host-root", str(home.root), "--cdi-dir", str(home.cdi),
@@ -201,9 +206,9 @@ class Scene:
         logs = self.node.home.pod_logs.glob(f"{self.namespace}_{name}_*/main/*.log")
         return [line for log in sorted(logs) for line in read_log(log)]
 
-    def _processes(self, uid: str) -> list[tuple[int, str]]:
+    def processes(self, uid: str, container: str = "*") -> list[tuple[int, str]]:
         """Return process id and command line of each process in a pod's control groups."""
-        groups = (of_processes() / self.node.group).rglob(f"pod{uid}/*/cgroup.procs")
+        groups = (of_processes() / self.node.group).rglob(f"pod{uid}/{container}/cgroup.procs")
         pids = [int(line) for group in groups for line in group.read_text().split()]
         return [(pid, Path(f"/proc/{pid}/cmdline").read_text()) for pid in pids]
 

@@ -12,15 +12,12 @@ from ascend_agent.model.allocation import (
     NeedFresh,
     RefusalReason,
     Refused,
-    Slice,
-    SoftSlice,
-    TemplateSlice,
-    WholeSlice,
 )
 from ascend_agent.model.cluster import NodeAnnotationRemoval, PodEdit
 from ascend_agent.model.hami import HamiChip, HamiRules
 from ascend_agent.model.ids import PluginDeviceId
 from ascend_agent.model.pods import ContainerKind, Pod, PodKey, PodPhase
+from ascend_agent.model.slices import Slice, SoftSlice, TemplateSlice, WholeSlice
 from ascend_agent.model.world import World
 from tests.fakes.hami import (
     CHIP_310P,

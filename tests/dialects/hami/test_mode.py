@@ -5,17 +5,11 @@ from collections.abc import Mapping
 import pytest
 
 from ascend_agent.dialects.hami.assign import assign
-from ascend_agent.model.allocation import (
-    Assignment,
-    RefusalReason,
-    Refused,
-    SoftSlice,
-    TemplateSlice,
-    WholeSlice,
-)
+from ascend_agent.model.allocation import Assignment, RefusalReason, Refused
 from ascend_agent.model.hami import HamiRules, HamiState, PodMode
 from ascend_agent.model.ids import ResourceName
 from ascend_agent.model.pods import ContainerKind, Pod, PodContainer
+from ascend_agent.model.slices import SoftSlice, TemplateSlice, WholeSlice
 from tests.fakes.hami import CHIP_910B3, asks, container, device, info, lock, pod, state, world
 
 SLICE = "vir05_1c_16g"
