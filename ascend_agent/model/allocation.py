@@ -15,7 +15,7 @@ from ascend_agent.model.ids import (
     format_share_names,
 )
 from ascend_agent.model.pods import PodKey, PodRef
-from ascend_agent.model.slices import Slice, WholeSlice
+from ascend_agent.model.slices import WHOLE, Slice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +92,7 @@ class Assignment:
 
     resource: ResourceName
     npus: tuple[PhyId, ...]
-    slice: Slice = WholeSlice()
+    slice: Slice = WHOLE
     pod: PodRef | None = None
     container: str = ""
     commit: tuple[Edit, ...] = ()

@@ -1,6 +1,7 @@
 """How much of its NPUs a container gets."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from ascend_agent.model.ids import PhyId
 
@@ -33,3 +34,5 @@ class SoftSlice:
 
 
 Slice = WholeSlice | TemplateSlice | SoftSlice
+
+WHOLE: Final = WholeSlice()
