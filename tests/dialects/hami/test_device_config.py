@@ -1,8 +1,11 @@
 """device-config.yaml in every layout and version there was, and with every kind of mistake."""
 
+import contextlib
 import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ascend_agent.dialects.hami.device_config import parse_device_config
 from ascend_agent.model.hami import HamiChip, HamiLayout, HamiTemplate
@@ -179,3 +182,17 @@ def test_no_chips_are_a_configuration_too() -> None:
 def test_what_can_not_be_used_is_refused_with_its_place(text: str, why: str) -> None:
     with pytest.raises(ValueError, match=re.escape(why)):
         parse_device_config(text)
+
+
+@given(
+    kept=st.integers(0, len(CHIP)),
+    inserted=st.text(alphabet="{}[]:,-&*!|>'\"%@`#? \n\taA0~<\0\u2028", max_size=30),
+    dropped=st.integers(0, 40),
+)
+def test_whatever_is_written_is_understood_or_refused(
+    kept: int, inserted: str, dropped: int
+) -> None:
+    text = "vnpus:" + CHIP[:kept] + inserted + CHIP[kept + dropped :]
+
+    with contextlib.suppress(ValueError):
+        assert parse_device_config(text).layout is not HamiLayout.BUILT_IN
