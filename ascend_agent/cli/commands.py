@@ -116,13 +116,19 @@ def deregister(settings: Settings, show: Show, warnings: Sequence[Warned]) -> in
         sys.stdout.write(f"{text}\n")
         sys.stdout.flush()
 
-    troubles: list[str] = []
     words = way.words_of(settings, show.device_words)
+    # As process 1 of a Job's pod it would not even hear of a signal.
+    troubles = ["ascend-agent: ended by a signal before all was taken back; run it again\n"]
+
+    async def work() -> None:
+        await way.deregister(settings, words, say)
+        troubles.clear()
+
     with Logging(settings, warnings, stream=sys.stderr):
         try:
-            asyncio.run(way.deregister(settings, words, say))
+            asyncio.run(until_signalled(work()))
         except* AgentError as group:
-            troubles = [f"ascend-agent: {error}\n" for error in _leaves(group)]
+            troubles[:] = [f"ascend-agent: {error}\n" for error in _leaves(group)]
     sys.stderr.write("".join(troubles))
     return EXIT_FAILED if troubles else EXIT_OK
 

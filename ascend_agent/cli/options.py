@@ -343,14 +343,14 @@ OPTIONS: tuple[Option, ...] = (
         "log_level",
         _LOGGING,
         "LEVEL",
-        "debug, info, warning, error or critical (default info; critical for sim, devices, doctor)",
+        "debug, info, warning, error or critical (default info; critical for all but run)",
     ),
     Option(
         "log-style",
         "log_style",
         _LOGGING,
         "json|console",
-        "form of the log lines (default json; console for sim, devices, doctor)",
+        "form of the log lines (default json; console for all but run)",
     ),
     Option(
         "device-config",

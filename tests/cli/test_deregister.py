@@ -22,7 +22,7 @@ from ascend_agent.runtime.clock import Clock
 from ascend_agent.settings import Settings
 from ascend_agent.sim.cluster import FakeApiServer
 from ascend_agent.sim.cluster import node as node_item
-from tests.cli.programs import run_program
+from tests.cli.programs import PROGRAM, clean_environment, run_program
 from tests.cluster.connected import service_account
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.hami_scheduler import VERSIONS, InMemory, OnServer, Scheduler, Version
@@ -249,6 +249,29 @@ def test_what_fails_ends_with_1(tmp_path: Path) -> None:
 
     assert (outcome.code, outcome.out) == (1, "")
     assert outcome.err.startswith("ascend-agent: an agent serves this node (pid ")
+
+
+@pytest.mark.peer
+async def test_a_signal_in_the_middle_is_no_success(tmp_path: Path) -> None:
+    """A Job whose pod is deleted has to be run again."""
+    async with FakeApiServer().running() as server:
+        server.store.create(*node_item(annotations=REGISTERED))
+        program = await asyncio.create_subprocess_exec(
+            *PROGRAM,
+            "deregister",
+            f"--run-dir={tmp_path}/run",
+            *api(tmp_path, server.url),
+            env=clean_environment(),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        assert program.stdout is not None
+        await program.stdout.readline()  # it has begun, and waits for the scheduler
+        program.terminate()
+        _, said = await program.communicate()
+
+    assert program.returncode == 1
+    assert b"ended by a signal" in said
 
 
 @pytest.mark.peer
