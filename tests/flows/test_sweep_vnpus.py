@@ -72,6 +72,20 @@ def _vnpu(number: int, *, opened: bool = False, container: int = 0) -> Vnpu:
     return Vnpu(vnpu=VnpuId(number), template=_SMALL, opened=opened, container=container)
 
 
+def _flow(
+    driver: _Driver | SimulatedDriver, bus: Bus, plan: SweepPlan, *, turn: asyncio.Lock
+) -> SweepVnpus:
+    return SweepVnpus(
+        driver=driver,
+        turn=turn,
+        claims=claims,
+        plan=plan,
+        bus=bus,
+        vnpus=bus.vnpus.claim("sweep-vnpus"),
+        clock=Clock(),
+    )
+
+
 class _Scene:
     """The flow on a node of two NPUs whose owners are known."""
 
@@ -91,15 +105,8 @@ class _Scene:
         self.node.put(view or node_view(2))
         self.bus.hami.claim("test").put(hami or state())
         self.turn = driver.turn if isinstance(driver, _Driver) else asyncio.Lock()
-        self.flow = SweepVnpus(
-            driver=driver,
-            turn=self.turn,
-            claims=claims,
-            plan=SweepPlan(mode=mode, every_s=every_s, grace_s=120),
-            bus=self.bus,
-            vnpus=self.bus.vnpus.claim("sweep-vnpus"),
-            clock=Clock(),
-        )
+        plan = SweepPlan(mode=mode, every_s=every_s, grace_s=120)
+        self.flow = _flow(driver, self.bus, plan, turn=self.turn)
 
     def tell(self, *pods: Pod, live: bool = True) -> None:
         self._pods.put(Pods(pods=pods, live=live))
@@ -319,6 +326,56 @@ async def test_an_npu_that_was_out_of_service_begins_anew() -> None:
         assert driver.destroyed == []
         await _until(250)
         assert driver.destroyed == [(0, 100)]
+
+
+async def test_of_an_npu_out_of_service_nothing_is_said() -> None:
+    driver = _Driver(
+        vnpus={phy: [_vnpu(100)] for phy in range(2)},
+        refuses={100: DriverError("destroy", -8005)},
+    )
+    scene = _Scene(driver)
+
+    async with scene.sweeping():
+        await _until(130)
+        assert (set(scene.surplus), set(scene.said.failed)) == ({0, 1}, {0, 1})
+        scene.node.put(node_view(2, sick=[0]))
+        await _until(190)
+        assert (set(scene.surplus), set(scene.said.failed)) == ({1}, {1})
+
+
+async def test_a_read_that_failed_makes_what_was_idle_begin_anew() -> None:
+    driver = _Driver(vnpus={0: [_vnpu(100)]})
+    scene = _Scene(driver)
+
+    async with scene.sweeping():
+        await _until(50)
+        driver.unreadable[0] = DriverError("info", -8005)
+        await _until(70)
+        driver.unreadable.clear()
+        await _until(230)
+        assert driver.destroyed == []
+        await _until(250)
+
+    assert driver.destroyed == [(0, 100)]
+
+
+@pytest.mark.parametrize("last", ["npus", "configuration"])
+async def test_nothing_is_asked_before_npus_and_configuration_are_known(last: str) -> None:
+    """Of NPUs that are hidden nothing may be asked."""
+    driver, bus = _Driver(), Bus([])
+    plan = SweepPlan(mode=SweepMode.REMOVE, every_s=60, grace_s=120)
+    flow = _flow(driver, bus, plan, turn=driver.turn)
+    node, hami = bus.node.claim("test"), bus.hami.claim("test")
+    knowing = [lambda: hami.put(state()), lambda: node.put(node_view(2))]
+
+    async with running(flow.run):
+        for know in knowing if last == "npus" else reversed(knowing):
+            assert (driver.reads, bus.vnpus.value) == (0, None)
+            know()
+            await settle()
+        assert driver.reads == 2
+        await _until(61)
+        assert driver.reads == 4
 
 
 async def test_an_npu_that_can_not_be_read_keeps_no_other_back(
