@@ -1,96 +1,87 @@
-"""What is offered under HAMi follows the configuration, and decisions see what the watches saw."""
+"""What the kubelet is offered follows the configuration, and both sides ask the same place."""
 
 import dataclasses
 
 from ascend_agent.bus import Bus
-from ascend_agent.dialects.hami import DIALECT
+from ascend_agent.chips import ascend910b
+from ascend_agent.dialects import load_dialect
 from ascend_agent.flows.hami_offers import HamiOffers
-from ascend_agent.model.hami import HamiState
 from ascend_agent.model.health import NodeView
-from ascend_agent.model.ids import Millis, PodUid, ResourceName
+from ascend_agent.model.ids import Millis
 from ascend_agent.model.pods import Pods
-from ascend_agent.model.world import ClusterFacts
 from ascend_agent.slicing.by_die import MODE
-from tests.fakes.cluster import pod
-from tests.fakes.hami import CHIP_310P, CHIP_910B3, NODE, node, node_view, npu_view, state
-from tests.fakes.specs import spec_of
+from tests.fakes.hami import CHIP_310P, CHIP_910B3, NODE, die, node, node_view, npu_view, pod, state
 
 
-def offers(bus: Bus) -> HamiOffers:
+def _offers(bus: Bus) -> HamiOffers:
     return HamiOffers(
         word=CHIP_910B3.word,
         resource=CHIP_910B3.resource,
-        dialect=DIALECT,
+        dialect=load_dialect("hami"),
         mode=MODE,
         node_name=NODE,
         bus=bus,
-        specs=spec_of,
+        specs=lambda _: ascend910b.SPEC,
     )
 
 
-def configured(found: HamiState | None) -> tuple[Bus, HamiOffers]:
+def _ids(offers: HamiOffers, view: NodeView) -> list[str]:
+    return [device for group in offers.groups(view) for device in group.devices]
+
+
+def test_each_npu_is_offered_so_often_under_the_serial_of_its_die() -> None:
     bus = Bus([])
-    if found is not None:
-        bus.hami.claim("test").put(found)
-    return bus, offers(bus)
+    put = bus.hami.claim("test").put
+    put(state(shares=2))
+    offers, view = _offers(bus), node_view(2, sick=[1])
+
+    assert _ids(offers, view) == [f"{die(0)}-0", f"{die(0)}-1", f"{die(1)}-0", f"{die(1)}-1"]
+    assert [group.healthy for group in offers.groups(view)] == [True, False]
+    assert {group.numa for group in offers.groups(view)} == {None}
+
+    put(state(shares=1))
+    assert _ids(offers, view) == [f"{die(0)}-0", f"{die(1)}-0"]
+    assert offers.changes == (bus.hami,)
 
 
-def test_npus_of_the_configured_chip_are_offered_as_often_as_is_configured() -> None:
-    _, found = configured(state(shares=3))
-    mixed = NodeView(generation=4, npus=(npu_view(0), npu_view(1, chip="310P3"), npu_view(2)))
+def test_an_npu_of_another_chip_is_not_offered() -> None:
+    bus = Bus([])
+    bus.hami.claim("test").put(state(shares=1))
+    mixed = NodeView(generation=1, npus=(npu_view(0), npu_view(1, chip="910B2")))
 
-    offer = found.offer(mixed)
-
-    assert [(group.npu, group.shares) for group in offer.groups] == [(0, 3), (2, 3)]
-    assert offer.generation == 4
-    assert [view.npu.phy for view in found.views(mixed)] == [0, 2]
+    assert _ids(_offers(bus), mixed) == [f"{die(0)}-0"]
 
 
-def test_causes_go_with_the_offer() -> None:
-    """They tell how long the news of a fault took to the kubelet."""
-    _, found = configured(state())
-    caused = dataclasses.replace(npu_view(1), cause_ns=7)
-    seen = NodeView(generation=1, npus=(npu_view(0), caused))
+def test_nothing_is_offered_while_another_word_is_configured() -> None:
+    """Whoever serves this one is made anew then."""
+    bus = Bus([])
+    put = bus.hami.claim("test").put
+    offers = _offers(bus)
 
-    assert found.offer(seen).causes == {1: 7}
-
-
-def test_while_another_word_is_configured_nothing_is_offered() -> None:
-    """HAMi C5: the list of the old name empties before its socket goes."""
-    renamed = dataclasses.replace(CHIP_910B3, resource=ResourceName("a.b/c"))
-    for other in (None, state(CHIP_310P), state(renamed), dataclasses.replace(state(), chip=None)):
-        _, found = configured(other)
-
-        assert found.views(node_view(2)) == ()
-        assert found.offer(node_view(2)).groups == ()
-        assert found.world(node_view(2), Millis(1)).hami is None
+    assert offers.views(node_view()) == ()
+    put(state(CHIP_310P))
+    assert offers.views(node_view(chip="310P3")) == ()
+    renamed = dataclasses.replace(CHIP_910B3, word="Ascend910B")
+    put(state(renamed))
+    assert offers.views(node_view()) == ()
+    put(state())
+    assert len(offers.views(node_view())) == 8
 
 
-def test_the_configuration_is_what_an_offer_depends_on() -> None:
-    bus, found = configured(state())
+def test_a_decision_rests_on_what_the_watches_show() -> None:
+    bus = Bus([])
+    bus.hami.claim("test").put(state())
+    offers, view = _offers(bus), node_view()
 
-    assert list(found.changes) == [bus.hami]
-
-
-def test_a_decision_sees_what_the_watches_saw() -> None:
-    bus, found = configured(state())
-    assert found.world(node_view(2), Millis(5)).facts == ClusterFacts(
-        node_name=NODE, node=None, pods=(), known=False
-    )
+    early = offers.world(view, Millis(7))
     bus.own_node.claim("test").put(node())
-    bus.pods.claim("test").put(Pods(pods=(pod("a"),), live=True))
+    bus.pods.claim("test").put(Pods(pods=(pod("p1", ";"),), live=True))
+    late = offers.world(view, Millis(8))
 
-    world = found.world(node_view(2), Millis(5), served=PodUid("uid-1"))
-
-    assert world.facts == ClusterFacts(
-        node_name=NODE, node=node(), pods=(pod("a"),), known=True, served=PodUid("uid-1")
-    )
-    assert (world.hami, world.resource, world.now) == (state(), CHIP_910B3.resource, 5)
-    assert len(world.groups) == 2
-
-
-def test_the_generation_of_an_npu_is_known() -> None:
-    _, found = configured(state())
-    npu = npu_view(0).npu
-
-    assert found.spec_of(npu) == spec_of(npu)
+    assert early.facts is not None
+    assert late.facts is not None
+    assert (early.facts.known, early.facts.node) == (False, None)
+    assert (late.facts.known, late.facts.node) == (True, node())
+    assert late.facts.pods == (pod("p1", ";"),)
+    assert late.hami == state()
+    assert late.groups == offers.groups(view)
