@@ -20,6 +20,7 @@ from ascend_agent.dialects.hami.candidates import Candidate, find_waiting, rank
 from ascend_agent.dialects.hami.containers import container_of
 from ascend_agent.dialects.hami.mode import SlotGrant, cut
 from ascend_agent.dialects.hami.node_lock import NodeLock, is_released_by, is_stale, lock_of
+from ascend_agent.dialects.hami.overlap import uncoordinated
 from ascend_agent.dialects.hami.runtime_info import RuntimeEntry, entries_of, parse_runtime_info
 from ascend_agent.model.allocation import (
     AllocationRequest,
@@ -33,6 +34,7 @@ from ascend_agent.model.hami import HamiChip, HamiState
 from ascend_agent.model.health import NpuView
 from ascend_agent.model.ids import DieId, parse_share_name
 from ascend_agent.model.pods import Pod, PodKey
+from ascend_agent.model.slices import Slice, SoftSlice
 from ascend_agent.model.world import ClusterFacts, World
 
 _CHECK = (
@@ -182,7 +184,7 @@ def _serve(chosen: Candidate, request: AllocationRequest, scene: _Scene) -> Assi
         commit=(PodEdit(pod=pod.key, uid=pod.uid, labels={}, annotations=edits),),
         settle=_lock_edits(pod, scene) if is_last else (),
         failure=failure,
-        remarks=cutting.remarks,
+        remarks=(*cutting.remarks, *_shared(chosen, cutting.slice, scene)),
     )
 
 
@@ -251,6 +253,13 @@ def _bad(pod: Pod, key: str, found: BadText) -> Refused:
         detail=f"annotation {key} of pod {pod.key}: {found.detail}; delete the pod and create it "
         "anew, and look which scheduler wrote that",
     )
+
+
+def _shared(chosen: Candidate, slice_: Slice, scene: _Scene) -> tuple[str, ...]:
+    if not isinstance(slice_, SoftSlice):
+        return ()
+    others = [pod for pod in scene.facts.pods if pod.uid != chosen.pod.uid]
+    return uncoordinated(chosen.slot, others, word=scene.chip.word)
 
 
 # --- what is edited ------------------------------------------------------------------------

@@ -202,6 +202,25 @@ def test_a_module_pair_of_a_910c() -> None:
     assert (found.npus, found.slice) == ((4, 5), WholeSlice())
 
 
+def test_a_soft_slice_that_meets_another_without_taking_turns_is_told_of() -> None:
+    other = pod(
+        "p2",
+        ";",
+        allocated=f"{device(1, 4096)}{device(0, 4096)};",
+        phase=PodPhase.RUNNING,
+        annotations=SOFT,
+    )
+    soft = pod("p1", f"{device(0, 4096)};", annotations=SOFT)
+    hami = state(soft=True)
+
+    told = _assigned(asks((0, 0)), world(soft, other, hami=hami, annotations=lock("p1")))
+    alone = _assigned(asks((0, 0)), world(soft, hami=hami, annotations=lock("p1")))
+    hard = _assigned(asks((0, 0)), world(pod("p1", X), other, annotations=lock("p1")))
+
+    assert "default/p2" in told.remarks[0]
+    assert (alone.remarks, hard.remarks) == ((), ())
+
+
 # --- several containers --------------------------------------------------------------------
 
 
