@@ -90,6 +90,8 @@ async def play(
                 _cluster_of(settings, directory=directory, show=show) as cluster,
                 asyncio.TaskGroup() as group,
             ):
+                # The agent counts a scenario's times from its own beginning, which takes a moment.
+                started = asyncio.get_running_loop().time()
                 agent = Agent(
                     cluster.settings if cluster else settings,
                     worker_environment=worker_environment,
@@ -97,7 +99,8 @@ async def play(
                     numa=SimulatedNuma(npus=story.node.count),
                     spawn=spawn,
                 )
-                show.begin(group, agent, cluster, shares=settings.shares, patience_s=patience_s)
+                times = _Times(started=started, patience_s=patience_s)
+                show.begin(group, agent, cluster, shares=settings.shares, times=times)
         except* (_OverError, ReaderGoneError):
             pass  # an orderly end
     return show.failures
@@ -123,6 +126,14 @@ async def _cluster_of(
     )
     async with cluster.running():
         yield cluster
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Times:
+    """When the play began (loop time), and how much later what is expected may come true."""
+
+    started: float
+    patience_s: float
 
 
 class _Show:
@@ -162,10 +173,10 @@ class _Show:
         cluster: "HamiCluster | None",
         *,
         shares: int,
-        patience_s: float,
+        times: _Times,
     ) -> None:
         """Start the agent, whoever acts, and whoever watches; the group holds them all."""
-        started, started_ns = asyncio.get_running_loop().time(), time.monotonic_ns()
+        started, started_ns = times.started, time.monotonic_ns()
         hall, kubelet, bus = self._hall, self.kubelet, agent.bus
         self._bus = bus
         npus_of = by_die(self.view) if cluster else by_number(shares)
@@ -185,7 +196,7 @@ class _Show:
                 expectations=self._story.node.expect,
                 started=started,
                 tell=observer.add,
-                patience_s=patience_s,
+                patience_s=times.patience_s,
             )
             group.create_task(self._examiner.run(), name="examiner")
         conductor = Conductor(kubelet=kubelet, started=started, tell=observer.add, cluster=cluster)

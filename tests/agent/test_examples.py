@@ -19,8 +19,9 @@ _LONGEST_S = 33.0
 
 
 def _example(path: Path) -> object:
-    """A storm has thousands of events, and each takes its time."""
-    marks = [pytest.mark.slow] if "storm: " in path.read_text() else []
+    """A storm has thousands of events, and each takes its time; HAMi brings a whole cluster."""
+    much = "storm: " in path.read_text() or path.stem.startswith("hami-")
+    marks = [pytest.mark.slow] if much else []
     return pytest.param(path, id=path.stem, marks=marks)
 
 
@@ -49,7 +50,7 @@ async def test_an_example_comes_to_what_it_expects_to_the_moment(path: Path) -> 
     assert list(await _differences(path)) == []
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [_example(path) for path in EXAMPLES])
 async def test_an_example_expects_what_only_its_steps_bring_about(path: Path) -> None:
     """Else it would be met by an agent that sees nothing."""
     assert list(await _differences(path, happens=False)) != []

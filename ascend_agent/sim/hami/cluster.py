@@ -8,7 +8,7 @@ import asyncio
 import json
 import os
 import struct
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +24,7 @@ from ascend_agent.model.health import NodeView
 from ascend_agent.settings import Settings
 from ascend_agent.settings.scenario_pods import ScenarioPod
 from ascend_agent.sim.cluster import FakeApiServer, node
+from ascend_agent.sim.differences import PodSight
 from ascend_agent.sim.entries import Entry
 from ascend_agent.sim.hami.client import ApiClient, RequestError
 from ascend_agent.sim.hami.manifest import NAMESPACE, manifest
@@ -81,7 +82,6 @@ class HamiCluster:
                 tell=self._hear,
             )
             self._runner = PodRunner(self._api, kubelet=self._kubelet, node=NODE, tell=self._tell)
-            self.pods = self._runner.pods
             self.settings = self._furnish()
             yield self
 
@@ -90,6 +90,12 @@ class HamiCluster:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._scheduler.run(), name="hami scheduler")
             group.create_task(self._runner.run(), name="hami kubelet")
+
+    def pods(self) -> Mapping[str, PodSight]:
+        """Return what each pod has, by name; one that waits for the scheduler has nothing."""
+        made = self._server.store.find("pods", lambda _: True)
+        waiting = {pod["metadata"]["name"]: PodSight(phase="Pending") for pod in made}
+        return {**waiting, **self._runner.pods()}
 
     async def create(self, pod: ScenarioPod) -> None:
         """Create a pod; one that the webhook denies is told of."""

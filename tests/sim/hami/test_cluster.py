@@ -10,6 +10,7 @@ from pathlib import Path
 from ascend_agent.host.elf import library_problem
 from ascend_agent.settings import DialectName, DriverKind, Settings, SimulatedNode
 from ascend_agent.settings.scenario_pods import ScenarioPod
+from ascend_agent.sim.differences import PodSight
 from ascend_agent.sim.entries import Entry
 from ascend_agent.sim.hami.cluster import HamiCluster, chip_of, chips_of, library_head
 from ascend_agent.sim.kubelet import EmbeddedKubelet
@@ -86,8 +87,10 @@ async def test_pods_come_and_go_and_a_denied_one_is_told(tmp_path: Path) -> None
         await one.create(ScenarioPod(at_s=0, pod="a"))
         await one.create(ScenarioPod(at_s=0, pod="large", memory_mib=70000))
         await asyncio.sleep(1)
+        assert one.pods() == {"a": PodSight(phase="Pending")}
         await one.delete("a")
         await one.delete("a")
+        assert one.pods() == {}
 
         events = [entry.event for entry in told]
         assert [event for event in events if event != "handshake_asked"] == [
