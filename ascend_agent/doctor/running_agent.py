@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import aiohttp
@@ -53,14 +53,27 @@ async def _get(url: str, *, deadline_s: float) -> Mapping[str, Any]:
 
 
 def judge(status: Mapping[str, Any]) -> tuple[Finding, ...]:
-    """Return what a status document says: ready, or each reason why not."""
+    """Return what a status document says: ready, or each reason why not, and what is withheld."""
+    return (*_readiness(status), *_soft_mode(status.get("hami")))
+
+
+def _readiness(status: Mapping[str, Any]) -> Iterator[Finding]:
     if status["ready"]:
-        return (ok("the agent is ready", f"version {status.get('version')}"),)
-    reasons = str(status.get("why") or "no reason given").split("; ")
-    return tuple(
-        fail("the agent is not ready", reason, remedy="see the other checks, and /status")
-        for reason in reasons
-    )
+        yield ok("the agent is ready", f"version {status.get('version')}")
+        return
+    for reason in str(status.get("why") or "no reason given").split("; "):
+        yield fail("the agent is not ready", reason, remedy="see the other checks, and /status")
+
+
+def _soft_mode(hami: object) -> Iterator[Finding]:
+    """Yield why soft mode is asked for and not offered (CF-6)."""
+    if isinstance(hami, dict) and hami.get("wants_soft") and hami.get("mode") != "soft":
+        yield warn(
+            "soft mode not offered",
+            str(hami.get("soft_trouble") or "no reason given"),
+            remedy="do what it says; the agent tries again by itself, and until then offers whole "
+            "cards and templates, so pods with vnpu-mode hami-core stay pending",
+        )
 
 
 CHECK: Final = Check(
@@ -69,7 +82,8 @@ CHECK: Final = Check(
     advice=(
         "Not ready: each reason is the agent's own; the check of the part that it names tells "
         "more.\n"
-        "Does not answer: no agent runs, or its pages listen elsewhere."
+        "Does not answer: no agent runs, or its pages listen elsewhere.\n"
+        "Soft mode not offered: HAMi's files ask for it, and the host can't limit containers yet."
     ),
     look=_look,
 )

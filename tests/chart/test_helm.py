@@ -183,6 +183,40 @@ def test_an_argument_that_the_pod_must_follow_is_a_value(
         run_helm(helm, "template", RELEASE, CHART, "--set", f"extraArgs={{{argument}}}")
 
 
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        ("--config_file=/device-config.yaml", r"hami\.deviceConfigMap"),
+        ("-node_config_file=/node-config.yaml", r"hami\.nodeConfigMap"),
+        ("--device-config=/x", r"hami\.deviceConfigMap"),
+        ("--node-config=/x", r"hami\.nodeConfigMap"),
+        ("--hami-assets=/x", r"hami\.assetsDir"),
+        ("--dialect=hami", r"settings\.dialect"),
+    ],
+)
+def test_an_argument_of_hamis_that_is_mounted_is_a_value(
+    argument: str, value: str, helm: Path, tmp_path: Path
+) -> None:
+    how = ("--set", f"extraArgs={{{argument}}}")
+    with pytest.raises(HelmError, match=value):
+        run_helm(helm, "template", RELEASE, CHART, *how, home=tmp_path)
+
+
+def test_hami_is_refused_without_an_api_server(helm: Path, tmp_path: Path) -> None:
+    how = ("--set", "settings.dialect=hami,useApiServer=false")
+    with pytest.raises(HelmError, match="needs the API server"):
+        run_helm(helm, "template", RELEASE, CHART, *how, home=tmp_path)
+
+
+def test_in_hamis_place_another_dialect_may_be_chosen(helm: Path, tmp_path: Path) -> None:
+    """Where HAMi is given up, and its DaemonSet's place is taken all the same."""
+    how = ("--set", "replaces=hami,settings.dialect=plain")
+    rendered = parsed(run_helm(helm, "template", RELEASE, CHART, *how, home=tmp_path))
+
+    assert rendered.environment["ASCEND_AGENT_DIALECT"] == "plain"
+    assert rendered.daemonset["metadata"]["name"] == "hami-ascend-device-plugin"
+
+
 def test_an_older_kubernetes_is_refused(helm: Path) -> None:
     with pytest.raises(HelmError, match=r"kubeVersion: >=1\.28\.0-0.*incompatible.*v1\.27\.9"):
         run_helm(helm, "template", RELEASE, CHART, "--kube-version", "1.27.9")

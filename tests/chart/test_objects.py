@@ -371,6 +371,71 @@ def test_each_layout_has_its_directories(name: str, tmp_path: Path) -> None:
     assert f"{root}/pod-resources" in rendered.host_mounts
 
 
+HAMI = ["hami", "hami-soft", "replaces-hami"]
+
+
+@pytest.mark.parametrize("name", HAMI)
+def test_hamis_files_are_followed_and_none_of_them_keeps_the_pod_from_starting(
+    name: str, tmp_path: Path
+) -> None:
+    """Folders, where HAMi's plugin mounts single files, which stay as they were."""
+    rendered = golden(name)
+    _, settings = understood(rendered, tmp_path)
+    values = values_of(name)["hami"]
+    maps = {v["name"]: v["configMap"] for v in rendered.pod["volumes"] if "configMap" in v}
+    places = {m["mountPath"]: m for m in rendered.container["volumeMounts"]}
+
+    for file, value in (
+        (settings.device_config, "deviceConfigMap"),
+        (settings.node_config, "nodeConfigMap"),
+    ):
+        mount = places[str(file.parent)]
+        assert mount["readOnly"] is True
+        assert maps[mount["name"]] == {"name": values[value], "optional": True}
+    assert (settings.device_config.name, settings.node_config.name) == (
+        "device-config.yaml",
+        "node-config.yaml",
+    )
+
+
+def test_the_limiting_library_is_copied_by_who_has_no_privilege(tmp_path: Path) -> None:
+    """The agent's image has none: it is HAMi's."""
+    rendered = golden("hami-soft")
+    _, settings = understood(rendered, tmp_path)
+    (copying,) = rendered.pod["initContainers"]
+    (mount,) = copying["volumeMounts"]
+    (seen,) = [m for m in rendered.container["volumeMounts"] if m["name"] == mount["name"]]
+    (volume,) = [v for v in rendered.pod["volumes"] if v["name"] == mount["name"]]
+
+    assert copying["image"] == "projecthami/ascend-device-plugin:v1.4.0"
+    assert [Path(file).name for file in copying["command"][1:-1]] == ["libvnpu.so", "ld.so.preload"]
+    assert Path(copying["command"][-1]) == Path(mount["mountPath"])
+    assert seen == {**mount, "mountPath": str(settings.hami_assets), "readOnly": True}
+    assert "emptyDir" in volume
+    assert "privileged" not in copying["securityContext"]
+    assert copying["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    assert "initContainers" not in golden("hami").pod
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_the_port_has_the_name_that_monitors_ask_for(name: str) -> None:
+    rendered = golden(name)
+    (port,) = rendered.container["ports"]
+    endpoints = [e for m in rendered.of("PodMonitor") for e in m["spec"]["podMetricsEndpoints"]]
+    served = [each for service in rendered.of("Service") for each in service["spec"]["ports"]]
+
+    assert port["name"] == ("monitorport" if name in HAMI else "http")
+    assert {each["port"] for each in endpoints} <= {port["name"]}
+    assert {each["targetPort"] for each in served} <= {port["name"]}
+
+
+def test_without_the_dialect_nothing_of_it_is_there() -> None:
+    text = json.dumps(golden("default").pod)
+
+    assert "hami-" not in text.replace("hami-ascend-device-plugin", "")
+    assert "ASCEND_AGENT_HAMI" not in text
+
+
 def test_openshift_lets_the_account_use_its_constraints() -> None:
     bindings = golden("openshift").of("RoleBinding")
     (binding,) = [each for each in bindings if each["roleRef"]["kind"] == "ClusterRole"]

@@ -84,6 +84,7 @@ def test_nothing_is_accepted_that_has_no_name() -> None:
         "service.annotations",
         "serviceAccount.annotations",
         "settings.scenario.expect[]",
+        "settings.scenario.pods[]",
         "settings.scenario.steps[]",
     }
 

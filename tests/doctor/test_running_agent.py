@@ -52,6 +52,26 @@ async def test_each_reason_of_one_that_is_not_is_a_failure(tmp_path: Path) -> No
     assert {one.verdict for one in findings} == {Verdict.FAIL}
 
 
+@pytest.mark.parametrize(
+    ("hami", "why"),
+    [
+        ({"wants_soft": True, "mode": "hard", "soft_trouble": "no libvnpu.so"}, "no libvnpu.so"),
+        ({"wants_soft": True, "mode": "soft", "soft_trouble": ""}, None),
+        ({"wants_soft": False, "mode": "hard"}, None),
+        (None, None),
+    ],
+)
+async def test_soft_mode_that_is_withheld_is_explained(
+    tmp_path: Path, hami: object, why: str | None
+) -> None:
+    """CF-6, CF-3."""
+    async with serving(json.dumps({"ready": True, "version": "1", "hami": hami})) as http:
+        findings = await CHECK.look(place(tmp_path, settings={"http": http}))
+
+    told = [one.detail for one in findings if one.what == "soft mode not offered"]
+    assert told == ([] if why is None else [why])
+
+
 @pytest.mark.parametrize("body", ["{}", "[]", "no JSON"])
 async def test_another_programs_page_is_no_answer(tmp_path: Path, body: str) -> None:
     async with serving(body) as http:

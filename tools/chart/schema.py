@@ -103,6 +103,8 @@ _STATED: Final[Mapping[str, Json]] = {
             "chip": _one_of(*CHIPS),
             "npus": {"type": "integer", "minimum": 0},
             "seed": {"type": "integer"},
+            "soft": _FLAG,
+            "pods": _list({"type": "object"}),
             "steps": _list({"type": "object"}),
             "expect": _list({"type": "object"}),
         }
