@@ -190,6 +190,18 @@ def test_a_service_has_no_place_to_see_files_from(command: str) -> None:
     assert line == "--fault-config-dir: 'rules' is no absolute path; start it with /"
 
 
+def test_pods_of_a_scenario_need_the_dialect_that_places_them(tmp_path: Path) -> None:
+    path = tmp_path / "s.yaml"
+    for text in ("{pods: [{at_s: 1, pod: a}]}", "{soft: true}"):
+        path.write_text(text)
+
+        assert refusals(f"sim --scenario {path}") == [
+            "--scenario: has pods or soft, which are HAMi's; add --dialect hami"
+        ]
+    settings, _ = composed(f"sim --dialect hami --scenario {path}")
+    assert settings.simulated.soft
+
+
 def test_there_must_be_something_to_check_and_time_for_it(tmp_path: Path) -> None:
     path = tmp_path / "s.yaml"
     path.write_text("{npus: 1}")

@@ -14,6 +14,7 @@ from ascend_agent.settings.expectations import (
     PodExpectation,
     SwitchExpectation,
 )
+from ascend_agent.settings.scenario_pods import ScenarioPod
 from ascend_agent.settings.simulated import CHIPS, SimulatedNode
 from ascend_agent.settings.steps import (
     DpuStep,
@@ -146,7 +147,7 @@ def _shortest(words: frozenset[str]) -> list[str]:
 
 
 def scenario() -> str:
-    """Return the keys of a scenario file, of its steps and expectations, and its chips."""
+    """Return the keys of a scenario file, of its steps, pods and expectations, and its chips."""
     node = [
         (code(name), str(field.get("description", "what happens, see below")))
         for name, field in _schema(SimulatedNode).items()
@@ -155,6 +156,7 @@ def scenario() -> str:
         [(", ".join(map(code, model.model_fields)), _summary(model)) for model in models]
         for models in (_STEPS, _EXPECTATIONS)
     )
+    pods = [(", ".join(map(code, ScenarioPod.model_fields)), _summary(ScenarioPod))]
     chips = [
         (code(name), str(shape.usual_npus), str(shape.npus_per_card))
         for name, shape in CHIPS.items()
@@ -163,6 +165,7 @@ def scenario() -> str:
         [
             table(("key of the file", "what it says"), node),
             table(("keys of a step", "what happens"), steps),
+            table(("keys of a pod", "what it is"), pods),
             table(("keys of an expectation", "what should be true"), expectations),
             table(("chip", "NPUs by default", "NPUs on a card"), chips),
         ]
