@@ -7,6 +7,8 @@ in it outlives a kubelet or containerd that is ended, as on any node.
 import platform
 import secrets
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.cluster.api import Api, Json, node_path
@@ -81,6 +83,15 @@ class ClusterNode:
         if self._inside.running(name):
             self._inside.send(name, by)
             await self._inside.ended(name)
+
+    @contextmanager
+    def halted(self, name: str) -> Iterator[None]:
+        """Have a program stand still until the block ends."""
+        self._inside.send(name, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._inside.send(name, signal.SIGCONT)
 
     def running(self, name: str) -> bool:
         """Return whether it runs, as far as was heard."""

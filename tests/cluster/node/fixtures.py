@@ -41,7 +41,7 @@ async def scene(
 
 
 @pytest.fixture
-async def hami(  # noqa: PLR0913 -- fixtures are asked for by name
+async def hami(
     shared_node: ClusterNode,
     control_plane: ControlPlane,
     api: Api,

@@ -1,0 +1,137 @@
+"""Agent and kubelet end in the middle of a pod, and nobody else is touched.
+
+The middle is held by a proxy before the API server, which keeps the patch that the second
+container's answer waits for.
+"""
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from tests.agent.scene import AgentProcess
+from tests.cluster.api import node_path, pod_path
+from tests.cluster.node.cluster_node import KUBELET
+from tests.cluster.node.hami import (
+    LOCK,
+    PHASE,
+    TO_ALLOCATE,
+    HamiScene,
+    annotations,
+    hardware,
+    has_failed,
+)
+from tests.cluster.node.hami_pods import USES, Inside, container
+from tests.cluster.proxy import FaultProxy
+from tests.fake_dcmi.control import FakeHost
+
+pytestmark = pytest.mark.cluster
+
+TWO = (
+    container("one", npus=1, memory=1024, script=USES),
+    container("two", npus=1, memory=2048, script=USES),
+)
+OTHER = container(npus=1, memory=4096, script=USES)
+_PATIENCE_S = 20.0
+
+
+@asynccontextmanager
+async def through(
+    hami: HamiScene, proxy: FaultProxy, host: FakeHost
+) -> AsyncIterator[AgentProcess]:
+    """Run an agent that reaches the API server through *proxy*."""
+    port = proxy.url.rpartition(":")[2]
+    environment = {"KUBERNETES_SERVICE_PORT": port}
+    async with hami.agent(host, soft=True, environment=environment) as agent:
+        yield agent
+
+
+async def in_the_middle(hami: HamiScene, proxy: FaultProxy) -> None:
+    """Create the pod ``torn``, and return once its second container waits for its patch."""
+    place = pod_path(hami.scene.namespace, "torn")
+    held = proxy.hold(of=f"PATCH {place}", after=1)
+    await hami.create("torn", *TWO, soft=True)
+    async with asyncio.timeout(_PATIENCE_S):
+        await held.wait()
+    torn = await hami.scene.api.get(place)
+    assert annotations(torn)[PHASE] == "allocating"
+    assert annotations(torn)[TO_ALLOCATE].startswith(";")
+    node = await hami.scene.api.get(node_path(hami.scene.node.name))
+    assert annotations(node)[LOCK].endswith(",torn")
+
+
+async def started(hami: HamiScene, name: str) -> Inside:
+    """Create a pod of one container, and return what that sees."""
+    await hami.create(name, OTHER, soft=True)
+    inside = await hami.inside(name)
+    await hami.settled(name)
+    return inside
+
+
+async def test_an_agent_that_is_killed_between_two_containers_fails_that_pod_alone(
+    hami: HamiScene,
+) -> None:
+    """HAMi A10: the next agent gives its lock back, and the next pod runs.
+
+    The kubelet does not ask again: a pod whose Allocate failed has failed.
+    """
+    async with FaultProxy(hami.scene.control_plane).running() as proxy:
+        with hardware() as host:
+            async with through(hami, proxy, host) as first:
+                before = await started(hami, "before")
+                await in_the_middle(hami, proxy)
+                first.send(signal.SIGKILL)
+                await first.ended()
+                await hami.scene.api.until(
+                    pod_path(hami.scene.namespace, "torn"), lambda pod: pod and has_failed(pod)
+                )
+            proxy.let_go()
+            async with through(hami, proxy, host):
+                await hami.unlocked()
+                after = await started(hami, "after")
+                still = await hami.inside("before")
+
+    assert still == before
+    assert after.environment["NPU_MEM_QUOTA"] == "4096"
+
+
+async def test_a_kubelet_that_is_killed_between_two_containers_fails_that_pod_alone(
+    hami: HamiScene,
+) -> None:
+    """AL-10: the call is cancelled, so the pod is said to have failed, whoever asks again."""
+    async with FaultProxy(hami.scene.control_plane).running() as proxy:
+        with hardware() as host:
+            async with through(hami, proxy, host) as agent:
+                before = await started(hami, "before")
+                await in_the_middle(hami, proxy)
+                await hami.scene.node.stop(KUBELET, by=signal.SIGKILL)
+                await agent.logged("allocate refused", why="cancelled")
+                proxy.let_go()
+                await hami.unlocked()
+                await hami.scene.start_kubelet()
+                await hami.failed("torn")
+                after = await started(hami, "after")
+                still = await hami.inside("before")
+
+    assert still == before
+    assert after.environment["NPU_MEM_QUOTA"] == "4096"
+
+
+async def test_what_runs_outlives_kubelet_and_agent(hami: HamiScene) -> None:
+    """Nobody is asked again for a pod that has its devices, and the next one has its own."""
+    with hardware() as host:
+        async with hami.agent(host, soft=True) as first:
+            before = await started(hami, "before")
+            first.send(signal.SIGKILL)
+            await first.ended()
+        await hami.scene.node.stop(KUBELET, by=signal.SIGKILL)
+        await hami.scene.start_kubelet()
+        async with hami.agent(host, soft=True) as second:
+            after = await started(hami, "after")
+            still = await hami.inside("before")
+            assert len(second.told("allocated")) == 1
+
+    assert still == before
+    assert after.npu_variables() != before.npu_variables()
