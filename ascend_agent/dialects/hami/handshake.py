@@ -162,8 +162,8 @@ class Handshake:
         asked = self.due_at is not None and self.due_at <= now
         if listing is not None and self._is_untold(listing, node):
             if listing != self.stands:
-                # Of a Node that was never seen nobody knows what it says: not before its time.
-                if node is not None or asked:
+                # What a Node says that was never seen, nobody knows: the first word has its time.
+                if node is not None or asked or self.stands is not None:
                     return Cause.CONTENT, None
             elif rests_until is None or rests_until <= now:
                 return Cause.REPAIR, None

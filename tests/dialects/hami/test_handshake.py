@@ -232,6 +232,16 @@ def test_a_node_that_was_never_seen_is_told_after_half_a_minute() -> None:
     assert talk.say(31, None) == Due(wake_at=at(61))
 
 
+def test_a_change_goes_out_at_once_to_a_node_that_was_never_seen() -> None:
+    """HAMi B5: who may write but not look still tells of a sick NPU when it falls sick."""
+    talk = Talk()
+    talk.say(0, None)
+    talk.say(30, None)
+
+    assert talk.say(31, None, TWO).cause is Cause.CONTENT
+    assert talk.say(32, None, TWO) == Due(wake_at=at(62))
+
+
 def test_before_there_is_a_list_nothing_is_said_and_after_that_answers_go_on() -> None:
     """NPUs that can't be listed any more take no answer from the scheduler."""
     talk = Talk()
