@@ -192,6 +192,8 @@ class Allocate:
         failures = [each.failure for each in call.assignments[-1:]]
         if call.refused is not None:
             failures.append(call.refused.failure)
+        given_up = [edit for each in failures for edit in each if isinstance(edit, PodEdit)]
+        self._decide.remember_failed(given_up)
         self._settle(call.pod, failures, why="failed")
         if call.made:
             try:

@@ -97,6 +97,15 @@ class Decide:
         self._served = None if pod is None else (pod.uid, now)
         self._unseen += [(edit, now) for edit in edits]
 
+    def remember_failed(self, edits: Sequence[PodEdit]) -> None:
+        """Note what is about to be edited of a pod that gets no answer.
+
+        The kubelet has given that pod up and asks for the next one at once, long before the API
+        server shows why the first one waits no more.
+        """
+        now = asyncio.get_running_loop().time()
+        self._unseen += [(edit, now) for edit in edits]
+
     def _forget_seen(self, pods: Sequence[Pod]) -> None:
         now = asyncio.get_running_loop().time()
         known = {pod.uid: pod for pod in pods}
@@ -152,7 +161,7 @@ class Decide:
         else:
             self._trouble = ""
             world = replace(world, facts=facts)
-        return _with_edits(world, pending)
+        return _with_edits(world, [*(edit for edit, _ in self._unseen), *pending])
 
 
 async def _read_facts(

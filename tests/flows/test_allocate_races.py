@@ -120,6 +120,38 @@ async def test_a_pod_that_pulls_its_image_is_left_alone(tmp_path: Path) -> None:
         assert phase_of(scene, one("slow", 0)) == "success"
 
 
+@pytest.mark.parametrize("muted", [False, True], ids=["watched", "watched late"])
+async def test_a_pod_that_failed_takes_nothing_from_the_next_one(
+    muted: bool,  # noqa: FBT001 -- both ways
+    tmp_path: Path,
+) -> None:
+    """The kubelet goes on with the next pod before anybody is told that this one has failed."""
+    far = pod("far", f"{device(99, 16384)};", bound_at=1)
+    async with hami_scene(tmp_path, far, one("next", 2, bound_at=2)) as scene:
+        if muted:
+            scene.server.mute()
+        with pytest.raises(AllocationError, match="does not offer"):
+            await scene.ask((7, 0))
+
+        assert (await scene.ask((7, 0))).npus == (2,)
+
+
+async def test_a_pod_whose_second_container_failed_takes_nothing_from_the_next_one(
+    tmp_path: Path,
+) -> None:
+    """It was served last, and yet the kubelet does not come back to it."""
+    slots = f"{device(0, 16384)};{device(99, 16384)};"
+    half = pod("half", slots, bound_at=1, containers=[container("a"), container("b")])
+    async with hami_scene(tmp_path, half, one("next", 2, bound_at=2)) as scene:
+        assert (await scene.ask((7, 0))).npus == (0,)
+        with pytest.raises(AllocationError, match="does not offer"):
+            await scene.ask((7, 0))
+
+        assert (await scene.ask((7, 0))).npus == (2,)
+        await scene.settled()
+        assert phase_of(scene, half) == "failed"
+
+
 # --- an API server in trouble --------------------------------------------------------------
 
 
