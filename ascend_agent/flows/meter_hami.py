@@ -29,7 +29,7 @@ class MeterHami:
         readings = self._meter.read() if chip else SoftReadings()
         devices: tuple[ContainerDevice, ...] = ()
         if chip is not None and pods is not None and inventory is not None:
-            devices = attribute(pods.pods, inventory.npus, readings, chip=chip)
+            devices = attribute(pods.pods, inventory, readings, chip=chip)
         return HamiSeen(
             state=state,
             registration=bus.registered.value,

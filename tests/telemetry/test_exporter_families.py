@@ -98,7 +98,8 @@ def test_the_known_pod_is_told_as_dashboards_expect_it() -> None:
         capacity_mib=65536,
     )
     npus = (with_die(0, D0), with_die(1, D1))
-    devices = attribute([p7], npus, SoftReadings(containers={"u7_vllm": account}), chip=chip)
+    readings = SoftReadings(containers={"u7_vllm": account})
+    devices = attribute([p7], replace(inventory(), npus=npus), readings, chip=chip)
 
     found, skipped = told(node(*npus), *devices)
 

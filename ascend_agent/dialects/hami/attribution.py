@@ -11,21 +11,26 @@ from ascend_agent.dialects.hami.annotation import BadText, Slot, SlotDevice, par
 from ascend_agent.dialects.hami.containers import container_of
 from ascend_agent.model.hami import HamiChip
 from ascend_agent.model.metered import ContainerDevice, SoftReadings, SoftUsage
-from ascend_agent.model.npu import Npu
+from ascend_agent.model.npu import Inventory, Npu
 from ascend_agent.model.pods import Pod
 
 _MIB = 1024 * 1024
 
 
 def attribute(
-    pods: Sequence[Pod], npus: Sequence[Npu], readings: SoftReadings, *, chip: HamiChip
+    pods: Sequence[Pod], inventory: Inventory, readings: SoftReadings, *, chip: HamiChip
 ) -> tuple[ContainerDevice, ...]:
     """Return the NPUs of each container of the pods that have not finished.
 
     In the order of *pods*, of their slots, and of physical ids. NPUs that are not of this node are
-    left out; what a container's account does not reach is not used.
+    left out, and so are hidden ones, which count inside a container that has had one since before;
+    what a container's account does not reach is not used.
     """
-    by_die = {npu.identity.die: npu for npu in npus if npu.identity.die is not None}
+    by_die = {npu.identity.die: npu for npu in inventory.npus if npu.identity.die is not None}
+    phys = {die: npu.phy for die, npu in by_die.items()}
+    phys |= {
+        npu.die: npu.phy for npu in inventory.hidden if npu.die is not None and npu.phy is not None
+    }
     found: list[ContainerDevice] = []
     for pod in pods:
         slots = parse_slots(pod.annotations.get(keys.allocated(chip.word), ""))
@@ -36,11 +41,11 @@ def attribute(
             if name is None:
                 continue
             usage = readings.containers.get(f"{pod.uid}_{name}")
-            pairs = ((by_die[each.die], each) for each in _distinct(slot) if each.die in by_die)
-            ordered = sorted(pairs, key=lambda pair: pair[0].phy)
+            ours = (each for each in _distinct(slot) if each.die in phys)
             found += [
-                _device(pod, name, number, npu, granted, usage)
-                for number, (npu, granted) in enumerate(ordered)
+                _device(pod, name, number, by_die[each.die], each, usage)
+                for number, each in enumerate(sorted(ours, key=lambda each: phys[each.die]))
+                if each.die in by_die
             ]
     return tuple(found)
 

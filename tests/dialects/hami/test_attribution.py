@@ -8,10 +8,10 @@ from ascend_agent.dialects.hami.attribution import attribute
 from ascend_agent.model.hami import HamiChip
 from ascend_agent.model.ids import DieId, PhyId, PodUid, ResourceName
 from ascend_agent.model.metered import ContainerDevice, SoftReadings, SoftUsage
-from ascend_agent.model.npu import Npu
+from ascend_agent.model.npu import HiddenNpu, Npu
 from ascend_agent.model.pods import ContainerKind, Pod, PodContainer, PodPhase
 from tests.fakes.cluster import pod
-from tests.fakes.npus import npu
+from tests.fakes.npus import address, inventory, npu
 
 RESOURCE = ResourceName("huawei.com/Ascend910B3")
 CHIP = HamiChip(
@@ -22,7 +22,8 @@ CHIP = HamiChip(
     allocatable_mib=65536,
     capacity_mib=65536,
 )
-NPUS = tuple(npu(phy) for phy in range(16))
+NODE = inventory(16)
+NPUS = NODE.npus
 KEY = "hami.io/Ascend910B3-devices-allocated"
 USAGE = SoftUsage(limit_bytes=1000, used_bytes=(1, 2, 3, 4, 5, 6, 7, 8))
 
@@ -42,20 +43,25 @@ def granted(annotation: str, *containers: PodContainer, key: str = KEY) -> Pod:
 
 
 def told(
-    *pods: Pod, npus: tuple[Npu, ...] = NPUS, chip: HamiChip = CHIP, **usages: SoftUsage
+    *pods: Pod,
+    npus: tuple[Npu, ...] = NPUS,
+    hidden: tuple[HiddenNpu, ...] = (),
+    chip: HamiChip = CHIP,
+    **usages: SoftUsage,
 ) -> list[tuple[str, int, int, int | None]]:
     """Return container, place, NPU and use of each; *usages* are of containers of ``uid-p``."""
     readings = SoftReadings(containers={f"uid-p_{name}": usage for name, usage in usages.items()})
+    node = replace(NODE, npus=npus, hidden=hidden)
     return [
         (each.container, each.place, each.npu, each.used_bytes)
-        for each in attribute(pods, npus, readings, chip=chip)
+        for each in attribute(pods, node, readings, chip=chip)
     ]
 
 
 def test_all_is_told_of_a_device() -> None:
     readings = SoftReadings(containers={"uid-p_main": USAGE})
 
-    (found,) = attribute([granted(f"{device(3)}:;", container("main"))], NPUS, readings, chip=CHIP)
+    (found,) = attribute([granted(f"{device(3)}:;", container("main"))], NODE, readings, chip=CHIP)
 
     assert found == ContainerDevice(
         namespace="default",
@@ -126,7 +132,7 @@ def test_beyond_eight_devices_nothing_is_used() -> None:
 def test_a_container_that_keeps_no_account_is_told_without_use_and_limit() -> None:
     hard = granted(f"{device(0)}:;", container("main"))
 
-    (found,) = attribute([hard], NPUS, SoftReadings(), chip=CHIP)
+    (found,) = attribute([hard], NODE, SoftReadings(), chip=CHIP)
 
     assert (found.used_bytes, found.limit_bytes) == (None, None)
 
@@ -146,6 +152,17 @@ def test_npus_of_elsewhere_and_npus_named_twice_do_not_shift_the_others() -> Non
     )
 
     assert told(odd, main=USAGE) == [("main", 0, 1, 1), ("main", 1, 3, 2)]
+
+
+def test_an_npu_that_is_hidden_by_now_counts_in_the_container_that_has_it() -> None:
+    """HAMi F2: its neighbour would else be told with what the container uses of the hidden one."""
+    two = granted(f"{device(1)}:{device(3)}:;", container("main"))
+    hidden = HiddenNpu(address=address(1), phy=PhyId(1), die=npu(1).identity.die)
+    unread = HiddenNpu(address=address(2))
+
+    found = told(two, npus=NPUS[2:], hidden=(hidden, unread), main=USAGE)
+
+    assert found == [("main", 1, 3, 2)]
 
 
 @pytest.mark.parametrize("phase", [PodPhase.SUCCEEDED, PodPhase.FAILED])
