@@ -8,7 +8,7 @@ import pytest
 from ascend_agent.dialects.hami.register import Listing, listing
 from ascend_agent.model.hami import HamiChip, HamiNodeEntry, HamiRules, HamiState
 from ascend_agent.model.health import NodeView, NpuView
-from ascend_agent.model.ids import CardId, DieId, SlotId
+from ascend_agent.model.ids import CardId, DieId, LogicId, SlotId
 from tests.fakes.hami import CHIP_310P, CHIP_910B3, CHIP_910C, die, node_view, npu_view, state
 
 DIE = "0A1B2C3D-4E5F6071-8293A4B5-C6D7E8F9-0000000"
@@ -122,6 +122,16 @@ def test_network_groups_go_by_physical_id() -> None:
     assert column("custominfo", view, state()) == [{"NetworkID": 0}] * 4 + [{"NetworkID": 1}] * 4
     assert column("custominfo", seven, state()) == [{"NetworkID": 0}] * 3 + [{"NetworkID": 1}] * 4
     assert column("index", seven, state()) == [None, 1, 2, 3, 4, 5, 6]
+
+
+def test_neither_the_logic_id_nor_the_card_moves_an_npu_into_another_network_group() -> None:
+    last = npu_view(5)
+    address = dataclasses.replace(last.npu.identity.address, card=CardId(0), logic=LogicId(0))
+    identity = dataclasses.replace(last.npu.identity, address=address)
+    moved = dataclasses.replace(last.npu, identity=identity, address=address)
+    alone = NodeView(generation=1, npus=(dataclasses.replace(last, npu=moved),))
+
+    assert column("custominfo", alone, state()) == [{"NetworkID": 1}]
 
 
 def test_the_size_of_the_first_network_group_can_be_set() -> None:
