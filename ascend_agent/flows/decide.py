@@ -69,7 +69,8 @@ class Decide:
         """Return what *request* gets; *pending* are edits of this call that nobody has seen yet."""
         until = asyncio.get_running_loop().time() + _PATIENCE_S
         wakeup = Wakeup()
-        self._bus.pods.attach(wakeup)
+        for each in (self._bus.pods, self._bus.hami):
+            each.attach(wakeup)
         self._trouble = ""
         try:
             world = _with_edits(self.world(), pending)
@@ -82,7 +83,8 @@ class Decide:
                 world = await self._read(self._reader, outcome, pending, until)
                 outcome = self._offers.dialect.assign(request, world)
         finally:
-            self._bus.pods.detach(wakeup)
+            for each in (self._bus.pods, self._bus.hami):
+                each.detach(wakeup)
         if isinstance(outcome, NeedFresh):
             return self._give_up(outcome)
         return outcome if isinstance(outcome, Refused) else Decided(assignment=outcome, world=world)
@@ -118,7 +120,7 @@ class Decide:
         ]
 
     async def _may_read(self, wakeup: Wakeup, pause_s: float, until: float) -> bool:
-        """Wait for the next look, which news of a pod brings at once; False: it is too late."""
+        """Wait for the next look, which news bring at once; False: it is too late."""
         clock = asyncio.get_running_loop().time
         if pause_s > 0:
             await wakeup.wait(min(until, clock() + pause_s))

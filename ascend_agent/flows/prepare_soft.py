@@ -106,7 +106,7 @@ class PrepareSoft:
 
     async def _look(self) -> None:
         if not self._said.trouble and not self._said.ready:
-            self._soft.put(SoftHost(ready=False, trouble=_BEGINNING))
+            self._soft.put(SoftHost(ready=False, trouble=_BEGINNING, preparing=True))
         try:
             await self._preparation.prepare()
             trouble = await self._missing() or await self._unshareable()

@@ -105,10 +105,19 @@ class HamiFiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SoftHost:
-    """Whether the host can limit containers in soft mode; ``trouble`` says why not."""
+    """Whether the host can limit containers in soft mode; ``trouble`` says why not.
+
+    ``preparing``: that is not known yet, and will be in a moment.
+    """
 
     ready: bool
     trouble: str = ""
+    preparing: bool = False
+
+    @property
+    def decided(self) -> bool:
+        """Whether it is known how soft slices stand here."""
+        return self.ready or (bool(self.trouble) and not self.preparing)
 
 
 class HookMount(StrEnum):
@@ -164,7 +173,8 @@ class HamiState:
 
     ``chip`` None: none of the NPUs is configured, ``trouble`` says which there are and which are
     configured. ``shares`` is devices an NPU. ``wants_soft`` is what the files ask for, ``soft``
-    what is done: False as well while the host is not prepared, ``soft_trouble`` says why.
+    what is done: False as well while the host is not prepared, ``soft_trouble`` says why, and
+    ``soft_pending`` that it may be in a moment.
     ``warnings`` are about the files; ``refused`` says of each new content that can't be used why,
     and the one before stays in force. ``origins`` says where each value came from.
     """
@@ -175,6 +185,7 @@ class HamiState:
     shares: int = 1
     wants_soft: bool = False
     soft: bool = False
+    soft_pending: bool = False
     trouble: str = ""
     soft_trouble: str = ""
     warnings: tuple[str, ...] = ()

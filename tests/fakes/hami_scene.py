@@ -29,6 +29,7 @@ from ascend_agent.model.ids import Millis
 from ascend_agent.model.kubelet import AllocateServed
 from ascend_agent.model.pods import Pod
 from ascend_agent.runtime.clock import Clock
+from ascend_agent.runtime.latest import LatestWriter
 from ascend_agent.runtime.topic import TopicReader
 from ascend_agent.sim.cluster import FakeApiServer, Json
 from ascend_agent.slicing import plan
@@ -95,6 +96,7 @@ class HamiScene:
     host: FakeHost
     directories: FakeDirectories
     served: TopicReader[AllocateServed]
+    hami: LatestWriter[HamiState]
     _first: int = field(default=0)
 
     @property
@@ -230,7 +232,8 @@ async def hami_scene(
     known = hami or state()
     assert known.chip is not None
     bus, clock, host = Bus([]), Clock(), soft_host()
-    bus.hami.claim("test").put(known)
+    configured = bus.hami.claim("test")
+    configured.put(known)
     bus.node.claim("test").put(view or node_view(chip=known.chip.chip_name))
     made = FakeDirectories(host)
     async with FakeApiServer().running() as server:
@@ -275,6 +278,7 @@ async def hami_scene(
             host=host,
             directories=made,
             served=bus.served.subscribe(),
+            hami=configured,
         )
         scene.add(*pods)
         async with running(one), _following(one, bus):

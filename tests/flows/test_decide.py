@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ascend_agent.model.pods import PodPhase
+from tests.fakes.hami import state
 from tests.fakes.hami_scene import (
     hami_scene,
     of,
@@ -106,3 +107,27 @@ async def test_a_pod_that_is_going_is_served_no_more(
 
         assert "nobody knows" in await refused(scene, (7, 0))
         assert phase_of(scene, going) == "allocating"
+
+
+async def test_a_pod_waits_for_the_host_that_is_just_being_prepared(tmp_path: Path) -> None:
+    """A pod that the kubelet was refused is never tried again."""
+    ready = state(soft=True)
+    beginning = dataclasses.replace(ready, soft=False, soft_pending=True)
+    soft = one("p1", 0, soft=True)
+    async with hami_scene(tmp_path, soft, lock=of("p1"), hami=beginning) as scene:
+        asking = asyncio.get_running_loop().create_task(scene.ask((7, 0)))
+        await asyncio.sleep(1.3)
+        assert not asking.done()
+        scene.hami.put(ready)
+        started = asyncio.get_running_loop().time()
+
+        assert "NPU_MEM_QUOTA" in (await asking).envs
+        assert asyncio.get_running_loop().time() - started < 0.5
+
+
+async def test_a_pod_that_waits_for_the_host_in_vain_is_failed(tmp_path: Path) -> None:
+    beginning = dataclasses.replace(state(soft=True), soft=False, soft_pending=True)
+    soft = one("p1", 0, soft=True)
+    async with hami_scene(tmp_path, soft, lock=of("p1"), hami=beginning) as scene:
+        assert "soft slices can't be had" in await refused(scene, (7, 0))
+        assert (phase_of(scene, soft), scene.lock) == ("failed", None)

@@ -90,6 +90,7 @@ async def test_until_then_it_is_said_that_it_takes_a_moment() -> None:
     async with running(scene.flow.run):
         assert scene.said is not None
         assert not scene.said.ready
+        assert scene.said.preparing
         assert "is being prepared" in scene.said.trouble
 
         scene.preparation.hold.set()

@@ -159,7 +159,9 @@ def _nobody(scene: _Scene, waiting: Sequence[Candidate], *, wanted: int) -> Refu
 # --- what it gets --------------------------------------------------------------------------
 
 
-def _serve(chosen: Candidate, request: AllocationRequest, scene: _Scene) -> Assignment | Refused:
+def _serve(
+    chosen: Candidate, request: AllocationRequest, scene: _Scene
+) -> Assignment | NeedFresh | Refused:
     pod, chip = chosen.pod, scene.chip
     failure = _failure(pod, scene)
     granted = _grant(chosen, scene)
@@ -169,7 +171,9 @@ def _serve(chosen: Candidate, request: AllocationRequest, scene: _Scene) -> Assi
     cutting = cut(grant, scene.state, chip)
     if isinstance(cutting, Refused):
         detail = f"pod {pod.key}, container {container or '?'}: {cutting.detail}"
-        return replace(cutting, detail=detail, pod=pod.ref, failure=failure)
+        refused = replace(cutting, detail=detail, pod=pod.ref, failure=failure)
+        waits = cutting.reason is RefusalReason.NOT_READY
+        return NeedFresh(pods=(), otherwise=refused) if waits else refused
     is_last = not any(slot for at, slot in enumerate(chosen.left) if at != chosen.index)
     key = keys.to_allocate(chip.word)
     edits: dict[str, str | None] = {key: without_slot(pod.annotations[key], chosen.index)}

@@ -47,6 +47,7 @@ def effective(
         shares=shares,
         wants_soft=wants_soft,
         soft=wants_soft and soft_host is not None and soft_host.ready,
+        soft_pending=wants_soft and not (soft_host is not None and soft_host.decided),
         trouble="" if chip else _trouble(in_force, inventory),
         soft_trouble=_soft_trouble(soft_host) if wants_soft else "",
         warnings=(

@@ -45,9 +45,11 @@ class SlotGrant:
 
 
 def cut(grant: SlotGrant, state: HamiState, chip: HamiChip) -> Cut | Refused:
-    """Return what the container gets of the NPUs of *grant*."""
+    """Return what the container gets of the NPUs of *grant*; NOT_READY may pass in a moment."""
     mode = grant.pod.annotations.get(keys.MODE, "")
-    follows = state.wants_soft and not mode and _follows_node(grant.entries, state.rules.pod_mode)
+    # Withdrawn, the node says so, and the scheduler grants templates and whole cards (HAMi E7).
+    soft_node = state.soft or state.soft_pending
+    follows = soft_node and not mode and _follows_node(grant.entries, state.rules.pod_mode)
     if mode == keys.SOFT_MODE or follows:
         return _soft(grant, state, chip)
     return _hard(grant, state, chip)
@@ -66,7 +68,7 @@ def _soft(grant: SlotGrant, state: HamiState, chip: HamiChip) -> Cut | Refused:
     if state.wants_soft and not state.soft:
         # Without the library in place the container would run without any limit (IM-7).
         return Refused(
-            reason=RefusalReason.BAD_MODE,
+            reason=RefusalReason.NOT_READY if state.soft_pending else RefusalReason.BAD_MODE,
             detail=f"soft slices can't be had on this node now: {state.soft_trouble}",
         )
     memory = max(_memory(*each) for each in grant.pairs)

@@ -78,7 +78,7 @@ def of_files(before: HamiState | None, state: HamiState, now: Millis) -> Iterato
 
 def soft_trouble(state: HamiState | None, host: SoftHost | None) -> str:
     """Return why soft mode is wanted and not offered; empty as well while the host is prepared."""
-    if state is None or host is None or host.ready or not state.wants_soft:
+    if state is None or host is None or host.ready or host.preparing or not state.wants_soft:
         return ""
     return host.trouble
 

@@ -185,6 +185,23 @@ def test_soft_mode_that_the_host_can_not_give_is_wanted_and_not_done(
     assert (found.wants_soft, found.soft, found.soft_trouble) == (True, False, trouble)
 
 
+@pytest.mark.parametrize(
+    ("host", "pending"),
+    [
+        (None, True),
+        (SoftHost(ready=False), True),
+        (SoftHost(ready=False, trouble="a moment", preparing=True), True),
+        (SoftHost(ready=False, trouble="no libvnpu.so"), False),
+        (READY, False),
+    ],
+)
+def test_soft_mode_is_pending_until_the_host_was_looked_at(
+    host: SoftHost | None, *, pending: bool
+) -> None:
+    assert state(SOFT, soft_host=host).soft_pending is pending
+    assert not state(HARD, soft_host=host).soft_pending
+
+
 def test_a_host_that_is_not_ready_is_nothing_to_a_hard_node() -> None:
     assert state(HARD, soft_host=None).soft_trouble == ""
 

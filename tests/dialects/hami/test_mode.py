@@ -1,11 +1,12 @@
 """How much of its devices a container gets, by pod, node and runtime info."""
 
+import dataclasses
 from collections.abc import Mapping
 
 import pytest
 
 from ascend_agent.dialects.hami.assign import assign
-from ascend_agent.model.allocation import Assignment, RefusalReason, Refused
+from ascend_agent.model.allocation import Assignment, NeedFresh, RefusalReason, Refused
 from ascend_agent.model.hami import HamiRules, HamiState, PodMode
 from ascend_agent.model.ids import ResourceName
 from ascend_agent.model.pods import ContainerKind, Pod, PodContainer
@@ -93,14 +94,41 @@ def test_no_soft_pod_is_served_where_the_host_can_not_limit_it() -> None:
         soft_trouble="libvnpu.so is for aarch64",
     )
 
-    for waits in (_pod(SINCE_210, SOFT), _pod(SINCE_210)):
-        found = _outcome(waits, withdrawn)
+    found = _outcome(_pod(SINCE_210, SOFT), withdrawn)
 
-        assert isinstance(found, Refused)
-        assert found.reason is RefusalReason.BAD_MODE
-        assert "libvnpu.so is for aarch64" in found.detail
-        assert found.failure
-    assert _slice(_pod(BEFORE_210), withdrawn) is TemplateSlice
+    assert isinstance(found, Refused)
+    assert found.reason is RefusalReason.BAD_MODE
+    assert "libvnpu.so is for aarch64" in found.detail
+    assert found.failure
+
+
+@pytest.mark.parametrize("runtime", [BEFORE_210, SINCE_210])
+@pytest.mark.parametrize("mode", [PodMode.AUTO, PodMode.ALWAYS])
+def test_a_pod_that_does_not_say_is_served_hard_where_soft_mode_is_withdrawn(
+    runtime: str, mode: PodMode
+) -> None:
+    """HAMi E7: HAMi 2.10 tells a memory of hard pods too, so none was served any more."""
+    withdrawn = dataclasses.replace(state(soft=True, rules=_rules(mode)), soft=False)
+
+    assert _slice(_pod(runtime), withdrawn) is TemplateSlice
+
+
+@pytest.mark.parametrize("annotations", [SOFT, {}])
+def test_a_pod_waits_while_it_is_not_known_whether_soft_slices_can_be_had(
+    annotations: Mapping[str, str],
+) -> None:
+    """A pod that is refused is never tried again, and the host is prepared in a moment."""
+    beginning = dataclasses.replace(state(soft=True), soft=False, soft_pending=True)
+
+    found = assign(
+        asks((0, 0)),
+        world(_pod(SINCE_210, annotations), hami=beginning, annotations=lock("p1")),
+    )
+
+    assert isinstance(found, NeedFresh)
+    assert found.otherwise.pod is not None
+    assert found.otherwise.failure
+    assert _slice(_pod(BEFORE_210), beginning) is TemplateSlice
 
 
 @pytest.mark.parametrize(

@@ -135,6 +135,7 @@ def test_a_refused_configuration_is_told_once_and_its_end_too() -> None:
     [
         (WANTS, BROKEN, "libvnpu.so is for arm64"),
         (WANTS, SoftHost(ready=True), ""),
+        (WANTS, SoftHost(ready=False, trouble="being prepared", preparing=True), ""),
         (WANTS, None, ""),
         (STATE, BROKEN, ""),
         (None, BROKEN, ""),
