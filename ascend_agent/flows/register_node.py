@@ -70,7 +70,7 @@ class RegisterNode:
         self._registered = registered
         self._clock = clock
         self._wakeup = Wakeup()
-        self._inputs = (bus.node, bus.hami, bus.own_node, bus.instance, bus.api)
+        self._inputs = (bus.inventory, bus.node, bus.hami, bus.own_node, bus.instance, bus.api)
         for channel in self._inputs:
             channel.attach(self._wakeup)
         # Subscribed from the start: what was changed before the first run was changed, too.
@@ -111,6 +111,7 @@ class RegisterNode:
         view, state, now = self._bus.node.value, self._bus.hami.value, self._clock.now()
         if view is None or state is None:
             return Plan()
+        inventory = self._bus.inventory.value
         kept = NodeEdit(labels={}, annotations=dict.fromkeys(self._talks.keys))
         _, rests_until = self._disputes.without_resting(kept, now)
         seen = Seen(
@@ -121,6 +122,7 @@ class RegisterNode:
             wait_ms=round(self._cadence.answer_s * self._cadence.spread() * _MS_PER_S),
             offset_s=self._cadence.offset_s,
             rests_until=rests_until,
+            all_hidden=inventory is not None and inventory.all_hidden,
         )
         return self._talks.plan(seen)
 

@@ -23,7 +23,8 @@ class Seen:
     """Everything as it is at one moment; ``state`` None: not configured yet.
 
     ``wait_ms`` is how long a question that is first seen now waits, ``offset_s`` is added to the
-    time of reports, and until ``rests_until`` nothing is repaired.
+    time of reports, and until ``rests_until`` nothing is repaired. ``all_hidden``: the operator
+    keeps every NPU of this node out of our hands.
     """
 
     view: NodeView
@@ -33,6 +34,7 @@ class Seen:
     wait_ms: int
     offset_s: int
     rests_until: Millis | None = None
+    all_hidden: bool = False
 
     @property
     def word(self) -> str | None:
@@ -78,8 +80,8 @@ class Talks:
         return tuple(self._leaving)
 
     def plan(self, seen: Seen) -> Plan:
-        """Return what is due; nothing before the first NPU is known."""
-        if not seen.view.npus:
+        """Return what is due; nothing before the first NPU is known, be it hidden."""
+        if not seen.view.npus and not seen.all_hidden:
             return Plan()
         listed = listing(seen.view, seen.state)
         self._turn(seen)
@@ -144,7 +146,8 @@ class Talks:
         elif self._talk is None or self._talk.word != word:
             self._talk = Handshake(word=word)
         stale: tuple[str, ...] = ()
-        if word is not None and node is not None and node.live:
+        known = word is not None or seen.all_hidden
+        if known and node is not None and node.live:
             # A node has one chip: another word of the configuration is what it was called before.
             stale = registered_words(node, (chip.word for chip in seen.state.config.chips))
         for left in (*self._told, *stale):

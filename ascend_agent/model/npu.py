@@ -159,6 +159,12 @@ class Inventory:
     unreadable: tuple[tuple[CardId, str, int], ...] = ()
     hidden: tuple[HiddenNpu, ...] = ()
 
+    @property
+    def all_hidden(self) -> bool:
+        """Whether every NPU there is is hidden, and no other can turn up by itself."""
+        others = self.npus or self.unread or self.unknown or self.lost_cards or self.unreadable
+        return bool(self.hidden) and not others
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NpuUsage:

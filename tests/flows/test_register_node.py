@@ -20,6 +20,7 @@ from ascend_agent.model.hami import HamiRegistration, HamiState, RegistrationPha
 from ascend_agent.model.health import NodeView
 from ascend_agent.model.ids import Millis
 from ascend_agent.model.kubelet import InstancePhase, InstanceState
+from ascend_agent.model.npu import HiddenNpu, Inventory
 from ascend_agent.model.pods import PodKey
 from ascend_agent.runtime.clock import Clock
 from ascend_agent.runtime.latest import LatestWriter
@@ -27,6 +28,7 @@ from ascend_agent.runtime.topic import Publisher
 from tests.fakes.cluster import FakeCluster
 from tests.fakes.hami import CHIP_310P, CHIP_910B3, node_view, state
 from tests.fakes.hami_scheduler import VERSIONS, InMemory, Scheduler, Version
+from tests.fakes.npus import address, inventory
 from tests.fakes.running import running, settle
 
 WORD = "Ascend910B3"
@@ -38,6 +40,10 @@ WAITING = InstanceState(phase=InstancePhase.WAITING)
 START_MS = Millis(1_767_225_600_000)
 """2026-01-01 00:00:00 UTC."""
 BY_NAME = {version.name: version for version in VERSIONS}
+ALL_HIDDEN = dataclasses.replace(
+    inventory(0), hidden=(HiddenNpu(address=address(0)), HiddenNpu(address=address(1)))
+)
+NOTHING_OFFERED = dataclasses.replace(state(), chip=None, trouble="every NPU is hidden")
 OTHER = dataclasses.replace(CHIP_910B3, word="Ascend910New")
 
 
@@ -56,6 +62,7 @@ class Node:
     cluster: FakeCluster
     bus: Bus
     clock: Clock
+    inventory: LatestWriter[Inventory]
     view: LatestWriter[NodeView]
     hami: LatestWriter[HamiState]
     instance: LatestWriter[InstanceState]
@@ -88,6 +95,7 @@ async def registering(
         cluster=cluster,
         bus=bus,
         clock=clock,
+        inventory=bus.inventory.claim("test"),
         view=bus.node.claim("test"),
         hami=bus.hami.claim("test"),
         instance=bus.instance.claim("test"),
@@ -481,6 +489,40 @@ async def test_without_a_chip_all_is_taken_back_and_after_that_nothing_is_said(
 
     assert len(cluster.sent) == 3
     assert told(caplog) == ["node registered", "registration taken back"]
+
+
+async def test_a_node_whose_npus_are_all_hidden_is_taken_back_and_comes_back() -> None:
+    """CF-8: an empty list removes nothing, so pods would go on to come to hidden NPUs."""
+    async with registering(FakeCluster()) as node:
+        node.inventory.put(ALL_HIDDEN)
+        node.hami.put(NOTHING_OFFERED)
+        node.view.put(node_view(0))
+        await settle()
+        assert node.annotations[HANDSHAKE] == "Requesting_2000-01-01 00:00:00"
+        node.cluster.change_annotations({HANDSHAKE: "Deleted_2026-01-01 00:00:01"})
+        await settle()
+        assert not node.annotations
+
+        node.inventory.put(inventory(2))
+        node.hami.put(state())
+        node.view.put(node_view(2))
+        await settle()
+        assert len(node.counts()) == 2
+
+
+async def test_of_npus_that_are_hidden_by_now_nothing_stays_that_an_earlier_agent_registered() -> (
+    None
+):
+    cluster = FakeCluster()
+    async with registering(cluster):
+        pass
+    async with registering(cluster, view=node_view(0), hami=NOTHING_OFFERED) as node:
+        await asyncio.sleep(60)
+        assert REGISTER in node.annotations
+
+        node.inventory.put(ALL_HIDDEN)
+        await asyncio.sleep(91)
+        assert not node.annotations
 
 
 async def test_a_word_that_comes_back_while_it_is_taken_back_is_registered_again() -> None:
