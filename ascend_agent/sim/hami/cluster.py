@@ -6,8 +6,6 @@ business.
 
 import asyncio
 import json
-import os
-import struct
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -38,7 +36,6 @@ from ascend_agent.sim.kubelet import EmbeddedKubelet
 NODE: Final = "simulated-node"
 _TICK_S: Final = 2.0  # a real scheduler looks every 15 s, and people would wait for it
 _ANSWER_S: Final = 10.0
-_MACHINES: Final = {"x86_64": 62, "aarch64": 183, "riscv64": 243}
 
 
 class HamiCluster:
@@ -125,10 +122,6 @@ class HamiCluster:
 
     def _furnish(self) -> Settings:
         """Write what the agent finds on its host, and return the settings that name it."""
-        assets = self._directory / "assets"
-        assets.mkdir()
-        (assets / "libvnpu.so").write_bytes(library_head())
-        (assets / "ld.so.preload").write_text("/hami-vnpu-core/libvnpu.so\n")
         self.set_soft(self._given.simulated.soft)
         kubeconfig = self._directory / "kubeconfig"
         kubeconfig.write_text(json.dumps(_kubeconfig(self._server.url)))
@@ -140,7 +133,6 @@ class HamiCluster:
                 "api_server": None,
                 "hami_root": self._directory / "hami",
                 "hami_shared_region": self._directory / "region",
-                "hami_assets": assets,
                 "node_config": self._directory / "node-config.yaml",
                 **({} if "hami_handshake_s" in given else {"hami_handshake_s": _ANSWER_S}),
             }
@@ -158,13 +150,6 @@ def chip_of(settings: Settings) -> HamiChip | None:
     """Return the configured chip of the simulated node, None: HAMi does not know it."""
     name = PRESETS[settings.simulated.chip].chip_name
     return next((chip for chip in chips_of(settings) if chip.chip_name == name), None)
-
-
-def library_head() -> bytes:
-    """Return the head of a shared library of this machine, and nothing behind it."""
-    number = _MACHINES.get(os.uname().machine, 0)
-    identity = b"\x7fELF" + bytes([2, 1, 1]) + bytes(9)
-    return identity + struct.pack("<HHI", 3, number, 1) + bytes(40)
 
 
 def _kubeconfig(url: str) -> dict[str, object]:

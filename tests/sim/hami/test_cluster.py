@@ -2,17 +2,15 @@
 
 import asyncio
 import json
-import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from ascend_agent.host.elf import library_problem
 from ascend_agent.settings import DialectName, DriverKind, Settings, SimulatedNode
 from ascend_agent.settings.scenario_pods import ScenarioPod
 from ascend_agent.sim.differences import PodSight
 from ascend_agent.sim.entries import Entry
-from ascend_agent.sim.hami.cluster import HamiCluster, chip_of, chips_of, library_head
+from ascend_agent.sim.hami.cluster import HamiCluster, chip_of, chips_of
 from ascend_agent.sim.kubelet import EmbeddedKubelet
 from tests.fakes.running import running
 
@@ -58,7 +56,6 @@ async def test_the_agent_is_told_of_this_node_and_nothing_of_the_machine(tmp_pat
         for path in (
             found.hami_root,
             found.hami_shared_region,
-            found.hami_assets,
             found.node_config,
         ):
             assert path.is_relative_to(tmp_path)
@@ -120,7 +117,3 @@ def test_the_chip_is_that_of_the_configuration(tmp_path: Path) -> None:
     assert [chip.word for chip in chips_of(own)] == ["Own"]
     found = [chip_of(one) for one in (own, settings(), settings("910C"))]
     assert [chip.word if chip else "" for chip in found] == ["Own", "Ascend910B3", "Ascend910C"]
-
-
-def test_the_library_is_one_of_this_machine() -> None:
-    assert library_problem(library_head()[:20], machine=os.uname().machine) == ""
