@@ -7,6 +7,7 @@ scheduler may put into it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from ascend_agent.model.ids import DieId
@@ -15,6 +16,12 @@ _FIELDS: Final = 4
 _INT32: Final = 2**31
 _LONGEST_NUMBER: Final = 11
 _SHOWN: Final = 80
+LONGEST: Final = 32 * 1024
+"""Characters of a text that anybody looks into; a text of so many takes milliseconds."""
+MOST: Final = 256
+"""Slots, and devices of all of them: sixteen containers that each have sixteen NPUs."""
+KEPT: Final = 512
+"""Texts whose meaning is remembered: each pod's is looked at whenever one of them changes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,11 +45,14 @@ Slot = tuple[SlotDevice, ...]
 """One container's devices in the scheduler's order; empty: it has none, or has them already."""
 
 
+@lru_cache(maxsize=KEPT)
 def parse_slots(text: str) -> tuple[Slot, ...] | BadText:
     """Return the slots of an annotation, without the empty one that the last ``;`` seems to open.
 
     Parts without a comma and devices without a name are no devices: HAMi 2.4 writes such.
     """
+    if oversized := too_large(text, text.count(";"), text.count(":")):
+        return oversized
     slots: list[Slot] = []
     for part in _parts(text):
         devices: list[SlotDevice] = []
@@ -55,6 +65,15 @@ def parse_slots(text: str) -> tuple[Slot, ...] | BadText:
             devices.append(device)
         slots.append(tuple(devices))
     return tuple(slots)
+
+
+def too_large(text: str, *counts: int) -> BadText | None:
+    """Return that no pod has so much, None where *text* and what it has of each are bearable."""
+    if len(text) > LONGEST:
+        return BadText(detail=f"{shown(text)} has {len(text)} characters, more than {LONGEST}")
+    if (most := max(counts)) > MOST:
+        return BadText(detail=f"{shown(text)} has {most} entries, more than {MOST}")
+    return None
 
 
 def without_slot(text: str, index: int) -> str:

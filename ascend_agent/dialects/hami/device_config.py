@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ascend_agent.dialects.hami.yaml_text import Section, Tree, read_yaml
+from ascend_agent.dialects.hami.yaml_text import Section, Tree, first_of, read_yaml
 from ascend_agent.model.hami import MOST_SHARES, HamiChip, HamiLayout, HamiTemplate
 from ascend_agent.model.ids import ResourceName
 
@@ -76,7 +76,7 @@ def _config(
                 "counts; remove one"
             )
     return DeviceConfig(
-        chips=tuple(chips.values()), soft=soft, layout=layout, warnings=tuple(warnings)
+        chips=tuple(chips.values()), soft=soft, layout=layout, warnings=first_of(warnings)
     )
 
 

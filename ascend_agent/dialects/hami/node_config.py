@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from ascend_agent.dialects.hami.yaml_text import Section, read_yaml, shown
+from ascend_agent.dialects.hami.yaml_text import Section, first_of, read_yaml, shown
 from ascend_agent.model.hami import MOST_SHARES, HamiNodeEntry
 from ascend_agent.model.ids import CardId, DieId, NodeName
 
@@ -63,7 +63,7 @@ def parse_node_config(text: str, *, node: NodeName) -> NodeConfig:
             f"no entry is of this node, {shown(node)}: the file names {listed}{more}; global "
             "settings hold here"
         )
-    return NodeConfig(entry=entry, warnings=tuple(warnings))
+    return NodeConfig(entry=entry, warnings=first_of(warnings))
 
 
 def _entry(section: Section, warnings: list[str]) -> HamiNodeEntry:

@@ -5,11 +5,17 @@ may share a device with different entries, so its name finds none of them (HAMi 
 """
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
 
-from ascend_agent.dialects.hami.annotation import BadText, Slot, shown
+from ascend_agent.dialects.hami.annotation import KEPT, BadText, Slot, shown, too_large
 from ascend_agent.model.ids import DieId
+
+_TEMPLATE: Final = re.compile(r"[A-Za-z0-9._-]{0,64}")
+"""What a container's environment can hold and a driver may know; else nobody could start it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,8 +31,11 @@ class RuntimeEntry:
     core_percent: int | None = None
 
 
+@lru_cache(maxsize=KEPT)
 def parse_runtime_info(text: str) -> tuple[RuntimeEntry, ...] | BadText:
     """Return the entries in their order, without those that name no device."""
+    if oversized := too_large(text, text.count("{")):
+        return oversized
     try:
         raw = json.loads(text)
     except (ValueError, RecursionError):
@@ -70,4 +79,6 @@ def _parse_entry(raw: object) -> RuntimeEntry | BadText:
     )
     if not (texts and numbers):
         return BadText(detail=f"entry {shown(str(raw))} has a field of another type")
+    if not _TEMPLATE.fullmatch(template):
+        return BadText(detail=f"{shown(template)} can't be the name of a template")
     return RuntimeEntry(die=DieId(die), template=template, memory_mib=memory, core_percent=core)

@@ -8,6 +8,7 @@ names place, value and remedy.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Final
 
 Tree = str | list["Tree"] | dict[str, "Tree"] | None
@@ -19,6 +20,9 @@ _MOST_EVENTS: Final = 40_000
 _DEEPEST: Final = 50
 _MOST_ENTRIES: Final = 1000
 _LONGEST_TEXT: Final = 253
+_MOST_UNKNOWN: Final = 5
+_MOST_WARNINGS: Final = 50
+"""Of one file: an alias can repeat a mapping, and all that is odd in it, ten thousand times."""
 _SHOWN: Final = 80
 _NULLS: Final = {"", "~", "null", "Null", "NULL"}
 _YES: Final = {"true", "yes", "on"}
@@ -32,6 +36,13 @@ _INPUT: Final = re.compile(r'"<\w+ string>", ')
 def shown(text: str) -> str:
     """Return *text* as a message may repeat it."""
     return ascii(text)[:_SHOWN]
+
+
+def first_of(warnings: Sequence[str]) -> tuple[str, ...]:
+    """Return as many of a file's *warnings* as people read, and whether there are more."""
+    kept = tuple(warnings[:_MOST_WARNINGS])
+    more = len(warnings) - len(kept)
+    return (*kept, f"{more} more of the kind; correct these first") if more else kept
 
 
 def read_yaml(text: str) -> Mapping[str, Tree]:
@@ -144,11 +155,14 @@ class Section:
         return None if value is None else Section(value, f"{self.where}, {key}")
 
     def unknown(self) -> Iterator[str]:
-        """Yield a warning for each key that nobody asked for: it may be a known one, misspelt."""
-        for key in self._value:
-            if key not in self._asked:
-                known = ", ".join(self._asked)
-                yield f"{self.where}: key {shown(key)} has no meaning; the keys are {known}"
+        """Yield a warning for each key that nobody asked for: it may be a known one, misspelt.
+
+        For the first few, that is: whoever has more does not write this file at all.
+        """
+        known = ", ".join(self._asked)
+        strange = (key for key in self._value if key not in self._asked)
+        for key in islice(strange, _MOST_UNKNOWN):
+            yield f"{self.where}: key {shown(key)} has no meaning; the keys are {known}"
 
     def _take(self, key: str) -> Tree:
         self._asked[key] = None

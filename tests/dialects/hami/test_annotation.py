@@ -69,6 +69,42 @@ def test_a_device_that_can_not_be_read_is_said(text: str, word: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "a,w,1,1:;" * 28_000,
+        "a,w,1,1:" * 32_000,
+        "," * 262_144,
+        ";" * 257,
+        "a,w,1,1:" * 257 + ";",
+    ],
+    ids=["slots", "devices", "fields", "a few slots", "a few devices"],
+)
+def test_more_than_any_pod_has_is_not_even_looked_into(text: str) -> None:
+    """A pod's annotations may have 256 KiB, which would hold up the fault of an NPU."""
+    found = parse_slots(text)
+
+    assert isinstance(found, BadText)
+    assert "more than" in found.detail
+    assert len(found.detail) < 200
+
+
+def test_sixteen_containers_may_each_have_sixteen_npus() -> None:
+    text = f"{''.join(device(number, 65536, 100) for number in range(16))};" * 16
+
+    found = parse_slots(text)
+
+    assert not isinstance(found, BadText)
+    assert [len(slot) for slot in found] == [16] * 16
+
+
+def test_the_meaning_of_a_text_is_found_once() -> None:
+    """All pods are looked at whenever one of them changes."""
+    text = f"{device(5, 4711)};"
+
+    assert parse_slots(text) is parse_slots("".join(text))
+
+
+@pytest.mark.parametrize(
     ("text", "index", "left"),
     [
         (f"{X};", 0, ";"),

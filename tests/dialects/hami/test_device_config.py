@@ -102,6 +102,25 @@ def test_unknown_keys_of_ours_are_harmless_and_told() -> None:
     ]
 
 
+def test_of_keys_that_aliases_repeat_without_end_only_some_are_told() -> None:
+    """Ten thousand times a thousand keys would take the memory of the agent."""
+    strange = ", ".join(f"k{number}: 1" for number in range(1000))
+    text = (
+        f"t: &t [&a {{name: n, memory: 9, {strange}}}{', *a' * 99}]\nvnpus:\n"
+        "- &c {chipName: a, commonWord: W, resourceName: a.b/W, memoryAllocatable: 9, "
+        "templates: *t}\n" + "- *c\n" * 99
+    )
+
+    warnings = parse_device_config(text).warnings
+
+    assert len(warnings) == 51
+    assert [each.partition(" has no")[0] for each in warnings[:6]] == [
+        *(f"vnpus, chip 1, template 1: key 'k{number}'" for number in range(5)),
+        "vnpus, chip 1, template 2: key 'k0'",
+    ]
+    assert "more of the kind" in warnings[-1]
+
+
 def test_what_older_versions_do_not_write_has_its_default() -> None:
     """HAMi 2.7 and before: no factor, no core resource; 2.9 writes a 910C without templates."""
     (chip,) = parse_device_config("vnpus:\n" + LEAST).chips

@@ -97,6 +97,14 @@ def test_a_name_that_is_no_die_is_told() -> None:
     assert "filterDevices, uuid: 'GPU-1' is no VDIE id" in found.warnings[0]
 
 
+def test_of_very_many_mistakes_some_are_told() -> None:
+    wrong = ", ".join(f"GPU-{number}" for number in range(1000))
+
+    found = parse(f"nodes: [{{name: node-a, filterDevices: {{uuid: [{wrong}]}}}}]")
+
+    assert len(found.warnings) == 51
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [

@@ -41,13 +41,29 @@ def test_an_entry_that_names_no_device_is_none() -> None:
         '[{"UUID": "u", "core": 1.5}]',
         '[{"UUID": "u", "core": true}]',
         "[" * 100_000,
+        f"[{', '.join(['{}'] * 257)}]",
+        f'[{{"UUID": "{"u" * 40_000}"}}]',
+        '[{"UUID": "u", "temp": "a b"}]',
+        '[{"UUID": "u", "temp": "vir02\\n"}]',
+        '[{"UUID": "u", "temp": "\\u0000"}]',
+        '[{"UUID": "u", "temp": "\\ud800"}]',
+        '[{"UUID": "u", "temp": "' + "v" * 65 + '"}]',
     ],
+    ids=lambda text: text[:30].encode("unicode_escape").decode() or "empty",
 )
 def test_what_can_not_be_read_is_said(text: str) -> None:
+    """Nor what no container could have in its environment."""
     found = parse_runtime_info(text)
 
     assert isinstance(found, BadText)
     assert len(found.detail) < 300
+
+
+def test_the_meaning_of_a_text_is_found_once() -> None:
+    """All pods are looked at whenever one of them changes."""
+    text = info((5, {"memory": 4711}))
+
+    assert parse_runtime_info(text) is parse_runtime_info("".join(text))
 
 
 def test_two_containers_on_one_device_have_their_own_entries() -> None:

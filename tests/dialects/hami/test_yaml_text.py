@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from ascend_agent.dialects.hami.yaml_text import Section, read_yaml, shown
+from ascend_agent.dialects.hami.yaml_text import Section, first_of, read_yaml, shown
 
 
 def section(text: str) -> Section:
@@ -143,3 +143,8 @@ def test_a_key_that_nobody_asked_for_is_told() -> None:
 
 def test_a_long_or_strange_text_is_cut_and_escaped() -> None:
     assert shown("é\n" + "x" * 200) == "'\\xe9\\n" + "x" * 73
+
+
+def test_the_first_warnings_are_told_and_how_many_more_there_are() -> None:
+    assert first_of(["a", "b"]) == ("a", "b")
+    assert first_of(["a"] * 60) == (*["a"] * 50, "10 more of the kind; correct these first")
