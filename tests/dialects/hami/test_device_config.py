@@ -24,6 +24,7 @@ CHIP = """
   aiCPU: 7
   runtimeClassName: "ascend"
   overwriteEnv: true
+  superPod: true
   templates:
   - {name: vir10_3c_32g, memory: 32768, aiCore: 10, aiCPU: 3}
   - {name: vir05_1c_16g, memory: 16384, aiCore: 5, aiCPU: 1}
@@ -61,6 +62,7 @@ def test_a_chip_is_taken_in_whole_and_its_templates_ascend() -> None:
             ai_cpu=7,
             runtime_class="ascend",
             overwrite_env=True,
+            super_pod=True,
             templates=(
                 HamiTemplate(name="vir05_1c_16g", memory_mib=16384, ai_core=5, ai_cpu=1),
                 HamiTemplate(name="vir10_3c_32g", memory_mib=32768, ai_core=10, ai_cpu=3),
