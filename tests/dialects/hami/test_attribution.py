@@ -95,7 +95,8 @@ def test_the_word_is_the_configured_one_whatever_the_resource_is_called() -> Non
     """HAMi F3: the key was made of the resource's name."""
     other = replace(CHIP, word="NPU", resource=ResourceName("example.com/npu"))
     main = PodContainer(name="main", kind=ContainerKind.APP, limits={other.resource: 1})
-    renamed = granted(f"{device(1)}:;", main, key="hami.io/NPU-devices-allocated")
+    web = container("web", asks=False)
+    renamed = granted(f"{device(1)}:;", web, main, key="hami.io/NPU-devices-allocated")
 
     assert told(renamed, chip=other, main=USAGE) == [("main", 0, 1, 1)]
 
