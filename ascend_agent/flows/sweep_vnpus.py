@@ -1,9 +1,9 @@
 """vNPUs and the pods that own them → which vNPUs nobody owns, and their removal (VN-1).
 
 Looked at every minute, when one may have been surplus for long enough, and that long after the
-pods that own vNPUs have changed. What is decided about one NPU is decided and done while no
-Allocate is served. Removed is nothing before every source of owners was read once, nor while the
-API server is away (VN-2). NPUs that are out of service or hidden are left alone.
+pods that own vNPUs have changed. What is removed is decided while no Allocate is served, but a
+slow removal holds up none. Removed is nothing before every source of owners was read once, nor
+while the API server is away (VN-2). NPUs that are out of service or hidden are left alone.
 
 Health readings need no pause meanwhile: they wait for their turn on the NPU's lane, and whatever
 the driver says of the NPU during a removal it says again at the next reading.
@@ -12,6 +12,7 @@ the driver says of the NPU during a removal it says again at the next reading.
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Protocol, TypeVar
@@ -22,10 +23,11 @@ from ascend_agent.flows.leaked_vnpus import LeakedVnpus
 from ascend_agent.interfaces import VnpuReader, VnpuRemover
 from ascend_agent.model.hami import HamiConfig
 from ascend_agent.model.health import NodeView, NpuView
-from ascend_agent.model.ids import Millis, PhyId
+from ascend_agent.model.ids import PhyId
 from ascend_agent.model.npu import Npu, NpuAddress
 from ascend_agent.model.pods import Pod
 from ascend_agent.model.vnpu import SweepMode, Vnpu, VnpuClaims, VnpuSweep
+from ascend_agent.runtime.beside import beside
 from ascend_agent.runtime.clock import Clock
 from ascend_agent.runtime.latest import LatestWriter
 from ascend_agent.runtime.wakeup import Wakeup
@@ -37,8 +39,8 @@ ClaimsOf = Callable[[Sequence[Pod], HamiConfig, NodeView], VnpuClaims]
 
 V = TypeVar("V")
 
-_NAMED = 3
-"""So many pods are named in a text for people."""
+_MOMENT_S = 1.0  # for so long an Allocate may wait for us; most removals are done by then
+_NAMED = 3  # pods in a text for people
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +100,7 @@ class SweepVnpus:
                 until = self._next_look()
                 while await wakeup.wait(until):
                     if self._note_claims():
-                        until = min(until, self._loop_time() + self._plan.grace_s)
+                        until = min(until, _loop_time() + self._plan.grace_s)
                     self._publish()
         finally:
             for source in sources:
@@ -121,15 +123,31 @@ class SweepVnpus:
         # A vNPU is without an owner from when owners are known: no time before that counts.
         if have is None or self._bus.pods.value is None:
             return
-        if not self._look(npu, have).removable or not self._removes():
-            return
-        async with self._turn:
-            # Meanwhile an Allocate may have been served, a pod told of, a container started.
-            have = await self._read(npu, address)
-            self._note_claims()
-            if have is not None:
-                removable = self._look(npu, have).removable
-                await self._remove(npu, address, removable if self._removes() else ())
+        removable = self._look(npu, have).removable
+        while removable and self._removes():
+            removable = await self._remove_next(npu, address)
+
+    async def _remove_next(self, npu: Npu, address: NpuAddress) -> tuple[Vnpu, ...]:
+        """Remove the next vNPU; return what can be removed after it, nothing where it resisted."""
+        async with AsyncExitStack() as removing:
+            async with self._turn:
+                # Meanwhile an Allocate may have been served, a pod told of, a container started.
+                removable = await self._removable_now(npu, address)
+                if not removable:
+                    return ()
+                work = beside(self._remove(npu, address, removable[0]), name="remove vnpu")
+                removal = await removing.enter_async_context(work)
+                await asyncio.wait({removal}, timeout=_MOMENT_S)
+            return removable[1:] if await removal else ()
+
+    async def _removable_now(self, npu: Npu, address: NpuAddress) -> tuple[Vnpu, ...]:
+        try:
+            async with asyncio.timeout(_MOMENT_S):
+                have = await self._read(npu, address)
+        except TimeoutError:
+            return ()  # the next sweep waits for it, while Allocates are served
+        self._note_claims()
+        return self._look(npu, have).removable if have is not None and self._removes() else ()
 
     async def _read(self, npu: Npu, address: NpuAddress) -> tuple[Vnpu, ...] | None:
         try:
@@ -149,31 +167,27 @@ class SweepVnpus:
     def _look(self, npu: Npu, have: tuple[Vnpu, ...]) -> surplus.Look:
         now = self._clock.now()
         memory = self._memories.get(npu.phy) or surplus.note(None, (), now)
-        found = surplus.look(
-            memory,
-            have,
-            now,
-            templates=self._templates(),
-            grace_ms=round(self._plan.grace_s * 1000),
-        )
+        grace_ms = round(self._plan.grace_s * 1000)
+        found = surplus.look(memory, have, now, templates=self._templates(), grace_ms=grace_ms)
         self._memories[npu.phy] = found.memory
         self._looks[npu.phy] = found
         self._leaks.see(npu, found.surplus)
         return found
 
-    async def _remove(self, npu: Npu, address: NpuAddress, removable: Sequence[Vnpu]) -> None:
-        for vnpu in removable:
-            try:
-                await self._driver.destroy_vnpu(address, vnpu.vnpu)
-            except (DriverError, DriverUnavailableError) as error:
-                self._failed[npu.phy] = f"vNPU {vnpu.vnpu}: {error}"
-                # One that was opened a moment ago is no leak, as the next look will say.
-                if not isinstance(error, DriverBusyError):
-                    self._leaks.note_refused(npu, vnpu, str(error))
-                return
-            self._removed += 1
-            self._leaks.note_removed(npu, vnpu)
-            self._found[npu.phy] = tuple(each for each in self._found[npu.phy] if each != vnpu)
+    async def _remove(self, npu: Npu, address: NpuAddress, vnpu: Vnpu) -> bool:
+        """Remove one vNPU and return whether that worked."""
+        try:
+            await self._driver.destroy_vnpu(address, vnpu.vnpu)
+        except (DriverError, DriverUnavailableError) as error:
+            self._failed[npu.phy] = f"vNPU {vnpu.vnpu}: {error}"
+            # One that was opened a moment ago is no leak, as the next look will say.
+            if not isinstance(error, DriverBusyError):
+                self._leaks.note_refused(npu, vnpu, str(error))
+            return False
+        self._removed += 1
+        self._leaks.note_removed(npu, vnpu)
+        self._found[npu.phy] = tuple(each for each in self._found[npu.phy] if each != vnpu)
+        return True
 
     def _forget(self, phy: PhyId) -> None:
         """Forget what was idle on an NPU that was not looked at."""
@@ -273,13 +287,13 @@ class SweepVnpus:
     def _next_look(self) -> float:
         """Return the loop time at which to look again."""
         wakes = [each.wake_at for each in self._looks.values() if each.wake_at is not None]
-        at: Millis | None = min(wakes, default=None)
-        latest = self._loop_time() + self._plan.every_s
-        due = self._clock.loop_time(at)
+        latest = _loop_time() + self._plan.every_s
+        due = self._clock.loop_time(min(wakes, default=None))
         return latest if due is None else min(latest, due)
 
-    def _loop_time(self) -> float:
-        return asyncio.get_running_loop().time()
+
+def _loop_time() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _ordered(by_npu: Mapping[PhyId, V]) -> Mapping[PhyId, V]:

@@ -48,6 +48,8 @@ class _Driver:
     vnpus: dict[int, list[Vnpu]] = field(default_factory=dict)
     unreadable: dict[int, Exception] = field(default_factory=dict)
     refuses: dict[int, Exception] = field(default_factory=dict)
+    read_takes_s: float = 0
+    destroy_takes_s: float = 0
     destroyed: list[tuple[int, int]] = field(default_factory=list)
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     locked: list[bool] = field(default_factory=list)
@@ -55,13 +57,14 @@ class _Driver:
 
     async def read_vnpus(self, address: NpuAddress) -> tuple[Vnpu, ...]:
         self.reads += 1
-        await asyncio.sleep(0)
+        await asyncio.sleep(self.read_takes_s)
         if error := self.unreadable.get(address.lane):
             raise error
         return tuple(self.vnpus.get(address.lane, ()))
 
     async def destroy_vnpu(self, address: NpuAddress, vnpu: VnpuId) -> None:
         self.locked.append(self.turn.locked())
+        await asyncio.sleep(self.destroy_takes_s)
         if error := self.refuses.get(vnpu):
             raise error
         self.destroyed.append((address.lane, vnpu))
@@ -300,6 +303,47 @@ async def test_it_is_decided_and_done_while_no_allocate_is_served() -> None:
         await settle()
 
         assert (driver.destroyed, driver.locked) == ([(1, 200)], [True])
+
+
+async def test_a_slow_removal_holds_up_an_allocate_for_a_moment_only() -> None:
+    """AL-9: it has ten seconds in all, and 32 vNPUs may take seconds each."""
+    leaks = [_vnpu(number) for number in range(100, 132)]
+    driver = _Driver(vnpus={0: leaks}, destroy_takes_s=9)
+    scene = _Scene(driver)
+    waits = []
+    clock = asyncio.get_running_loop().time
+
+    async with scene.sweeping():
+        while clock() < 500:
+            await asyncio.sleep(0.7)
+            came = clock()
+            async with scene.turn:
+                waits.append(clock() - came)
+
+    assert [number for _, number in driver.destroyed] == list(range(100, 132))
+    assert all(driver.locked)
+    assert max(waits) <= 1
+
+
+async def test_a_slow_look_holds_up_an_allocate_for_a_moment_only() -> None:
+    """And what it comes to later is too old to act upon."""
+    driver = _Driver(vnpus={0: [_vnpu(100)]})
+    scene = _Scene(driver)
+    clock = asyncio.get_running_loop().time
+
+    async with scene.sweeping():
+        await _until(119)
+        driver.read_takes_s = 2.9
+        await _until(123.5)
+        assert scene.turn.locked()
+        async with scene.turn:
+            assert clock() < 125
+        await _until(180)
+        assert driver.destroyed == []
+
+        driver.read_takes_s = 0
+        await _until(250)
+        assert driver.destroyed == [(0, 100)]
 
 
 async def test_hidden_and_sick_npus_are_left_alone() -> None:
