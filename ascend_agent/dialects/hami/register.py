@@ -75,7 +75,7 @@ def _listed(view: NodeView, config: HamiConfig, chip: HamiChip) -> tuple[NpuView
         if each.npu.identity.chip.chip_name == chip.chip_name
         and each.npu.identity.die is not None
         and each.npu.identity.die not in hidden_dies
-        and each.npu.identity.address.card not in hidden_cards
+        and each.npu.identity.address.shown not in hidden_cards
     )
 
 

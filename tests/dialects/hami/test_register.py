@@ -170,6 +170,19 @@ def test_hidden_npus_are_not_told_and_the_others_close_ranks() -> None:
     assert column("index", node_view(4), hiding(entry)) == [None, 1]
 
 
+def test_where_npus_have_no_cards_the_logic_id_is_the_number_by_which_they_are_hidden() -> None:
+    """CF-8: as ``npu-smi`` counts them there."""
+    one = npu_view(1)
+    address = dataclasses.replace(one.npu.identity.address, card=None, slot=None)
+    identity = dataclasses.replace(one.npu.identity, address=address)
+    moved = dataclasses.replace(one, npu=dataclasses.replace(one.npu, identity=identity))
+    view = NodeView(generation=1, npus=(npu_view(0), moved))
+
+    entry = HamiNodeEntry(hidden_cards=frozenset({CardId(1)}))
+
+    assert column("id", view, hiding(entry)) == [die(0)]
+
+
 def test_an_npu_without_a_serial_can_not_be_told_apart_so_it_is_left_out() -> None:
     view = node_view(2)
     nameless = dataclasses.replace(view.npus[0].npu.identity, die=None)
