@@ -42,6 +42,7 @@ async def scene(
 
 @pytest.fixture
 async def hami(
+    request: pytest.FixtureRequest,
     shared_node: ClusterNode,
     control_plane: ControlPlane,
     api: Api,
@@ -49,9 +50,13 @@ async def hami(
     tmp_path: Path,
     fake_dcmi: Path,
 ) -> AsyncIterator[HamiScene]:
-    """Return a scene in which HAMi schedules."""
+    """Return a scene in which HAMi schedules, of the newest version or of the parameter's."""
+    version = getattr(request, "param", "2.10")
     ground = _Ground(shared_node, control_plane, api, own_namespace, tmp_path)
-    async with _set(ground, *CHART_OPTIONS) as scene, hami_scene(scene, fake_dcmi) as one:
+    async with (
+        _set(ground, *CHART_OPTIONS) as scene,
+        hami_scene(scene, fake_dcmi, version=version) as one,
+    ):
         yield one
 
 

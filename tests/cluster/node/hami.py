@@ -18,6 +18,7 @@ import aiohttp
 from ascend_agent.dialects.hami.chips import CHIPS
 from ascend_agent.sim.hami.client import ApiClient
 from ascend_agent.sim.hami.scheduler import Scheduler
+from ascend_agent.sim.hami.versions import VERSIONS
 from ascend_agent.sim.hami.ways import Ways
 from tests.agent.scene import AgentProcess
 from tests.cluster.api import Api, Json, node_path, pod_path
@@ -94,6 +95,8 @@ class HamiScene:
             through=self.scene.node.home.hami_view(),
         ) as agent:
             await agent.logged("registered with the kubelet")
+            if soft:
+                await agent.logged("host prepared for soft slices")
             count = NPUS * SHARES
             await self.scene.offers(count, capacity=count, resource=RESOURCE)
             await self.scene.api.until(
@@ -183,15 +186,16 @@ class HamiScene:
 
 
 @asynccontextmanager
-async def hami_scene(scene: Scene, library: Path) -> AsyncIterator[HamiScene]:
-    """Let HAMi's scheduler run beside *scene* until the block ends; *library* is the driver's."""
+async def hami_scene(scene: Scene, library: Path, *, version: str) -> AsyncIterator[HamiScene]:
+    """Let a scheduler run beside *scene* until the block ends; *library* is the driver's."""
     plane = scene.control_plane
     tls = ssl.create_default_context(cafile=plane.authority)
     assert isinstance(plane.admin, ClientCertificate)
     tls.load_cert_chain(plane.admin.certificate, plane.admin.key)
     async with aiohttp.ClientSession() as session:
         client = ApiClient(session, url=plane.url, tls=tls)
-        scheduler = Scheduler(client, chips=CHIPS, ways=Ways(tick_s=_TICK_S))
+        ways = Ways(version=VERSIONS[version], tick_s=_TICK_S)
+        scheduler = Scheduler(client, chips=CHIPS, ways=ways)
         one = HamiScene(scene, scheduler, library)
         one.furnish()
         async with asyncio.TaskGroup() as group:

@@ -9,6 +9,7 @@ from typing import Final
 from tests.cluster.api import Json
 from tests.cluster.node.image import IMAGE
 from tests.cluster.node.limited.build import PLACE, PROGRAM
+from tests.cluster.node.scene import read_if_there
 
 NPU: Final = "huawei.com/Ascend910B3"
 WAITS: Final = "trap 'exit 0' TERM; sleep 2147483647 & wait"
@@ -115,7 +116,7 @@ def body(
 def first_process(processes: Iterable[tuple[int, str]]) -> int | None:
     """Return the one that is process 1 of its container, None before it runs its program."""
     for pid, line in processes:
-        status = Path(f"/proc/{pid}/status").read_text()
+        status = read_if_there(Path(f"/proc/{pid}/status"))
         numbers = re.search(r"^NSpid:(.*)$", status, re.MULTILINE)
         if numbers and numbers[1].split()[-1] == "1" and line.startswith(_SHELL):
             return pid

@@ -5,6 +5,7 @@ It talks to the API server as its pod would: with the account that the chart mak
 Real time: what a test waits for is a watch of the API server or a line of the agent's log.
 """
 
+import os
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -208,12 +209,24 @@ class Scene:
 
     def processes(self, uid: str, container: str = "*") -> list[tuple[int, str]]:
         """Return process id and command line of each process in a pod's control groups."""
-        groups = (of_processes() / self.node.group).rglob(f"pod{uid}/{container}/cgroup.procs")
-        pids = [int(line) for group in groups for line in group.read_text().split()]
-        return [(pid, Path(f"/proc/{pid}/cmdline").read_text()) for pid in pids]
+        found: list[tuple[int, str]] = []
+        for folder, _, _ in os.walk(of_processes() / self.node.group):
+            group = Path(folder)
+            if group.match(f"pod{uid}/{container}"):
+                pids = map(int, read_if_there(group / "cgroup.procs").split())
+                found += [(pid, read_if_there(Path(f"/proc/{pid}/cmdline"))) for pid in pids]
+        return found
 
     def _own_nodes(self) -> str:
         return f"/api/v1/nodes?fieldSelector=metadata.name={self.node.name}"
+
+
+def read_if_there(path: Path) -> str:
+    """Return the text of a file of the kernel's, which may go with its process at any moment."""
+    try:
+        return path.read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
 
 
 def amounts(node: Json, resource: str) -> tuple[str, str]:

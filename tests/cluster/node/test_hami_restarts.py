@@ -12,11 +12,12 @@ from contextlib import asynccontextmanager
 import pytest
 
 from tests.agent.scene import AgentProcess
-from tests.cluster.api import node_path, pod_path
+from tests.cluster.api import Json, node_path, pod_path
 from tests.cluster.node.cluster_node import KUBELET
 from tests.cluster.node.hami import (
     LOCK,
     PHASE,
+    SOFT,
     TO_ALLOCATE,
     HamiScene,
     annotations,
@@ -120,18 +121,42 @@ async def test_a_kubelet_that_is_killed_between_two_containers_fails_that_pod_al
 
 
 async def test_what_runs_outlives_kubelet_and_agent(hami: HamiScene) -> None:
-    """Nobody is asked again for a pod that has its devices, and the next one has its own."""
+    """Nobody is asked again for a pod that has its devices, and the next one has its own.
+
+    The node says all the while that it is in soft mode, or the scheduler would avoid it.
+    """
     with hardware() as host:
         async with hami.agent(host, soft=True) as first:
             before = await started(hami, "before")
             first.send(signal.SIGKILL)
             await first.ended()
-        await hami.scene.node.stop(KUBELET, by=signal.SIGKILL)
-        await hami.scene.start_kubelet()
-        async with hami.agent(host, soft=True) as second:
-            after = await started(hami, "after")
-            still = await hami.inside("before")
-            assert len(second.told("allocated")) == 1
+        async with modes(hami) as said:
+            await hami.scene.node.stop(KUBELET, by=signal.SIGKILL)
+            await hami.scene.start_kubelet()
+            async with hami.agent(host, soft=True) as second:
+                after = await started(hami, "after")
+                still = await hami.inside("before")
+                assert len(second.told("allocated")) == 1
 
     assert still == before
     assert after.npu_variables() != before.npu_variables()
+    assert said == {"true"}
+
+
+@asynccontextmanager
+async def modes(hami: HamiScene) -> AsyncIterator[set[str]]:
+    """Collect what the Node says of its mode until the block ends."""
+    said: set[str] = set()
+    listening = asyncio.Event()
+
+    def hear(node: Json | None) -> bool:
+        said.add(annotations(node).get(SOFT, ""))
+        listening.set()
+        return False
+
+    async with asyncio.TaskGroup() as group:
+        path = node_path(hami.scene.node.name)
+        watching = group.create_task(hami.scene.api.until(path, hear, limit_s=100))
+        await listening.wait()
+        yield said
+        watching.cancel()

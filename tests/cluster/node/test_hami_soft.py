@@ -78,6 +78,19 @@ async def test_the_library_alone_is_mounted_where_that_is_wanted(hami: HamiScene
     assert accounts == Accounts(limit=1024 * MIB, priority=0, used=(GIB,))
 
 
+async def test_a_pod_without_a_mode_is_sliced_as_its_node_slices(hami: HamiScene) -> None:
+    """HAMi D1: HAMi 2.10 sends such pods to nodes of either mode, with what both need."""
+    async with hami.serving(soft=True):
+        await hami.create("any", container(npus=1, memory=16384, script=USES))
+        inside = await hami.inside("any")
+        accounts = await written(hami.directory(await hami.settled("any")))
+
+    assert inside.environment["NPU_MEM_QUOTA"] == "16384"
+    assert "ASCEND_VNPU_SPECS" not in inside.environment
+    assert inside.driver_mounts() == OF_THE_HOST
+    assert accounts == Accounts(limit=16384 * MIB, priority=0, used=(GIB,))
+
+
 async def test_a_quota_holds_for_each_npu_of_a_container(hami: HamiScene) -> None:
     """OB-1, HAMi E3, F2: tensor parallel; metrics tell each NPU's use in the container's order."""
     async with hami.serving(soft=True) as agent:
