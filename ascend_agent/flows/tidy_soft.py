@@ -3,12 +3,14 @@
 Directories go with their pod: when one ends, and every minute, in case that was missed. A pod
 counts as gone only if the API server says so live; a cache may not know it yet (HAMi F5). A
 registry file of another size than the library's makes new containers die, so it goes while no
-container has that NPU. Nothing is removed while an Allocate runs.
+container has that NPU. What is removed is decided while no Allocate runs; a disk that takes its
+time with it, or a container that left a million files, holds up none.
 """
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
 from typing import Final, NoReturn
 
 from ascend_agent.bus import Bus
@@ -16,6 +18,7 @@ from ascend_agent.errors import ClusterError, HostError
 from ascend_agent.interfaces import ClusterReader, ContainerDirectories, RegistryFiles
 from ascend_agent.model.ids import Millis, PodUid
 from ascend_agent.model.pods import Pod
+from ascend_agent.runtime.beside import beside
 from ascend_agent.runtime.wakeup import Wakeup
 
 log = logging.getLogger(__name__)
@@ -28,6 +31,12 @@ _REGISTRIES_S = 600.0
 _SETTLED_MS = Millis(120_000)
 """A directory that changed later may be of a pod that is only just being started."""
 _READING_S = 10.0
+_MOMENT_S = 1.0
+"""For so long an Allocate may wait for us."""
+_SLOW = (
+    f"no answer of the host's files within {_MOMENT_S:g} s; look for a hung mount or disk on the "
+    "node, or very many files there"
+)
 
 
 class TidySoft:
@@ -80,6 +89,8 @@ class TidySoft:
             await tidy()
         except HostError as error:
             why = str(error)
+        except TimeoutError:
+            why = _SLOW
         before = self._troubles.get(what, "")
         self._troubles[what] = why
         if why and why != before:
@@ -108,9 +119,15 @@ class TidySoft:
         # Asked live once: whoever is gone never comes back, though a directory may resist.
         self._gone &= absent
         self._gone |= await self._confirm(absent - self._gone)
+        trouble: HostError | None = None
         for name, uid in settled.items():
             if uid in finished or uid in self._gone:
-                await self._remove(name)
+                try:
+                    await self._remove(name)
+                except HostError as error:  # a container may have made its own hard to remove
+                    trouble = trouble or error
+        if trouble is not None:
+            raise trouble
 
     async def _confirm(self, absent: frozenset[PodUid]) -> frozenset[PodUid]:
         """Return those of *absent* that the API server does not have either."""
@@ -124,12 +141,17 @@ class TidySoft:
         return absent - _alive(pods)
 
     async def _remove(self, name: str) -> None:
-        async with self._turn:
-            # An Allocate may have made it anew while we waited.
-            ages = await self._directories.ages()
-            if ages.get(name, Millis(0)) <= _SETTLED_MS:
-                return
-            await self._directories.remove(name)
+        async with AsyncExitStack() as removing:
+            async with self._turn:
+                # An Allocate may have made it anew while we waited.
+                async with asyncio.timeout(_MOMENT_S):
+                    ages = await self._directories.ages()
+                if ages.get(name, Millis(0)) <= _SETTLED_MS:
+                    return
+                work = beside(self._directories.remove(name), name="remove directory")
+                removal = await removing.enter_async_context(work)
+                await asyncio.wait({removal}, timeout=_MOMENT_S)
+            await removal
         log.info("container directory removed", extra={"directory": name})
 
     # --- registry files ---------------------------------------------------------------------
@@ -142,7 +164,7 @@ class TidySoft:
         return sure and state is not None and state.soft
 
     async def _tidy_registries(self) -> None:
-        async with self._turn:
+        async with self._turn, asyncio.timeout(_MOMENT_S):
             for npu, size in (await self._registries.sizes()).items():
                 account = self._bus.allocations.value
                 if size == REGISTRY_BYTES or account is None or account.holders.get(npu):

@@ -57,8 +57,11 @@ class FakeRegistries:
 
     files: dict[PhyId, int] = field(default_factory=dict)
     trouble: str = ""
+    takes_s: float = 0
 
     async def sizes(self) -> Mapping[PhyId, int]:
+        if self.takes_s:
+            await asyncio.sleep(self.takes_s)
         if self.trouble:
             raise HostError(self.trouble)
         return dict(self.files)

@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+from collections.abc import Mapping
 
 import pytest
 
@@ -11,7 +12,7 @@ from ascend_agent.flows.tidy_soft import REGISTRY_BYTES, TidySoft
 from ascend_agent.model.allocation import Allocations, Holder
 from ascend_agent.model.cluster import NodeObject
 from ascend_agent.model.hami import HamiConfig, HamiState
-from ascend_agent.model.ids import PhyId
+from ascend_agent.model.ids import Millis, PhyId
 from ascend_agent.model.pods import Pod, PodKey, PodPhase, Pods
 from tests.fakes.cluster import node_object, pod
 from tests.fakes.running import running, settle
@@ -213,12 +214,68 @@ async def test_who_is_gone_is_asked_for_once_though_a_directory_resists(
         assert caplog.messages == ["soft files not tidied"]
 
 
-class _Stuck(FakeDirectories):
-    """Directories that can be listed and not removed."""
+async def test_a_directory_that_resists_keeps_no_other_from_going() -> None:
+    stuck = _Stuck(only=DIRECTORY)
+    scene = Scene(pod("b"), directories=stuck)
+    await stuck.make(DIRECTORY)
+    await stuck.make("uid-c_main")
+    async with running(scene.flow.run):
+        await asyncio.sleep(200)
 
-    tried = 0
+        assert stuck.removed == ["uid-c_main"]
+
+
+@pytest.mark.parametrize("slow", ["look", "removal", "registries"])
+async def test_a_slow_disk_holds_up_an_allocate_for_a_moment_only(
+    slow: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """AL-9: it has ten seconds in all, and a container may have left a million files."""
+    disk = _Slow(look_s=4 if slow == "look" else 0, removal_s=4 if slow == "removal" else 0)
+    scene = Scene(pod("b"), directories=disk)
+    scene.registries.takes_s = 4 if slow == "registries" else 0
+    await disk.make(DIRECTORY)
+    clock = asyncio.get_running_loop().time
+    waits = []
+    async with running(scene.flow.run):
+        while clock() < 700:
+            await asyncio.sleep(0.3)
+            came = clock()
+            async with scene.turn:
+                waits.append(clock() - came)
+
+    assert 0 < max(waits) <= 1
+    assert disk.removed == ([] if slow == "look" else [DIRECTORY])
+    assert caplog.messages == ([] if slow == "removal" else ["soft files not tidied"])
+
+
+class _Slow(FakeDirectories):
+    """Directories on a disk that takes its time."""
+
+    def __init__(self, *, look_s: float, removal_s: float) -> None:
+        super().__init__()
+        self.look_s, self.removal_s = look_s, removal_s
 
     async def remove(self, name: str) -> None:
+        await asyncio.sleep(self.removal_s)
+        await super().remove(name)
+
+    async def ages(self) -> Mapping[str, Millis]:
+        await asyncio.sleep(self.look_s)
+        return await super().ages()
+
+
+class _Stuck(FakeDirectories):
+    """Directories that can be listed and not removed, or *only* one of them."""
+
+    def __init__(self, *, only: str | None = None) -> None:
+        super().__init__()
+        self.only = only
+        self.tried = 0
+
+    async def remove(self, name: str) -> None:
+        if self.only not in {None, name}:
+            await super().remove(name)
+            return
         self.tried += 1
         self.trouble = f"{name} is busy"
         try:
