@@ -41,7 +41,7 @@ def hide(plan: Inventory, survey: Survey, hidden: Hidden) -> Inventory:
             die=identity.die if identity else None,
         )
         for address in survey.enumeration.addresses
-        for identity in (read.get(address) or known.get(address),)
+        for identity in (known.get(address) or read.get(address),)
         if hidden.has(address, identity.die if identity else None)
     ]
     places = {one.address for one in found}

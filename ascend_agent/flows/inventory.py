@@ -41,7 +41,7 @@ def plan_inventory(
 
     The generation is left at 0: who publishes counts.
     """
-    read = {identity.phy: identity for identity in survey.identities}
+    read = {it.phy: _still_named(it, known.get(it.phy)) for it in survey.identities}
     specs = {phy: spec for phy, it in read.items() if (spec := identify(it.chip)) is not None}
     kept = {phy: npu for phy, npu in known.items() if phy not in specs}
     sizes = Counter(spec.generation for spec in specs.values())
@@ -83,6 +83,22 @@ def _still_known(npu: Npu, read: NpuIdentity | None, unread: Sequence[UnreadCard
         return replace(npu, address=read.address)
     address = next((card.address for card in unread if _same_place(card.address, npu)), None)
     return replace(npu, address=address)
+
+
+def _still_named(read: NpuIdentity, npu: Npu | None) -> NpuIdentity:
+    """Return *read* with what the chip said of itself before and failed to say this once.
+
+    Without the serial of its die it could neither be offered to HAMi nor be kept hidden (HAMi B4).
+    """
+    if npu is None or npu.identity.chip.chip_name != read.chip.chip_name:
+        return read
+    last = npu.identity
+    return replace(
+        read,
+        die=read.die or last.die,
+        bus=read.bus or last.bus,
+        memory_mib=read.memory_mib or last.memory_mib,
+    )
 
 
 def _same_place(address: NpuAddress, npu: Npu) -> bool:

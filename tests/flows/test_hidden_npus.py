@@ -67,6 +67,19 @@ def test_npus_are_hidden_by_die_and_by_card() -> None:
     assert left.npus[1] == whole.npus[3]  # what it is and where it lies is the same
 
 
+def test_a_hidden_npu_that_once_fails_to_say_its_die_stays_hidden() -> None:
+    """Its last one counts; it would else be asked how it is, and reset."""
+    told = survey(enumeration(0, 1))
+    before, _ = planned(told, dies(1))
+    dumb = dataclasses.replace(told.identities[1], die=None)
+    again = dataclasses.replace(told, identities=(told.identities[0], dumb))
+
+    _, left = planned(again, dies(1), known={npu.phy: npu for npu in before.npus})
+
+    assert [npu.phy for npu in left.npus] == [0]
+    assert [(npu.phy, npu.die) for npu in left.hidden] == [(1, die(1))]
+
+
 def test_a_hidden_card_hides_both_its_dies() -> None:
     """The number is that of ``npu-smi -i``, neither logic nor physical id."""
     found = enumeration(0, 1)

@@ -55,6 +55,23 @@ def test_a_silent_card_that_is_known_is_no_stranger() -> None:
     assert found.npus[1] == npu(5)
 
 
+def test_a_chip_that_once_fails_to_say_its_names_keeps_them() -> None:
+    """HAMi B4: an NPU without serial is in no list, so its pods would lose it for minutes."""
+    dumb = dataclasses.replace(identity(5), die=None, bus=None, memory_mib=None)
+    survey = dataclasses.replace(_survey(5), identities=(dumb,))
+
+    assert _plan(survey, known={PhyId(5): npu(5)}).npus[0].identity == identity(5)
+    assert _plan(survey).npus[0].identity == dumb
+
+
+def test_another_chip_in_its_place_has_none_of_its_names() -> None:
+    other = dataclasses.replace(CHIP, chip_name="910B4")
+    new = dataclasses.replace(identity(5, chip=other), die=None, bus=None, memory_mib=None)
+    survey = dataclasses.replace(_survey(5), identities=(new,))
+
+    assert _plan(survey, known={PhyId(5): npu(5)}).npus[0].identity == new
+
+
 def test_an_npu_the_driver_no_longer_lists_stays_without_address() -> None:
     """HL-3: unhealthy with a reason is better than absent."""
     found = _plan(_survey(0), known={PhyId(5): npu(5)})
