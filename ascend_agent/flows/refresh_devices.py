@@ -196,9 +196,13 @@ class RefreshDevices:
             incomplete=not (planned.npus or planned.hidden)
             or planned.lost_cards > 0
             or bool(planned.unreadable)
-            or any(npu.address is None for npu in planned.npus)
+            or any(npu.address is None or self._is_nameless(npu) for npu in planned.npus)
             or bool(self._lost)
         )
+
+    def _is_nameless(self, npu: Npu) -> bool:
+        """Return whether *npu* can't be offered yet: HAMi knows NPUs by the serial of their die."""
+        return self._config is not None and npu.identity.die is None
 
     def _note_incomplete(self, *, incomplete: bool) -> None:
         if not incomplete:

@@ -39,6 +39,7 @@ class _Reader:
     silent: set[int] = field(default_factory=set)
     deadline_s: float = 3.0
     chip_names: dict[int, str] = field(default_factory=dict)
+    nameless: set[int] = field(default_factory=set)
     asked: list[tuple[float, bool]] = field(default_factory=list)
     looked: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -57,7 +58,8 @@ class _Reader:
         chip = CHIP
         if name := self.chip_names.get(address.lane):
             chip = dataclasses.replace(CHIP, chip_name=name, board_id=None)
-        return identity(address.lane, at=address, chip=chip)
+        known = identity(address.lane, at=address, chip=chip)
+        return dataclasses.replace(known, die=None) if address.lane in self.nameless else known
 
 
 def _flow(
@@ -163,6 +165,24 @@ async def test_zero_chips_at_first_and_chips_later() -> None:
         assert _value(bus).npus == ()
         await asyncio.sleep(6.1)
         assert [npu.phy for npu in _value(bus).npus] == [0]
+
+
+@pytest.mark.parametrize("hami", [True, False])
+async def test_an_npu_without_serial_is_asked_again_soon_where_it_is_known_by_that(
+    *, hami: bool
+) -> None:
+    """HAMi B1, B4: of a driver that is still busy at the start, five minutes are too long."""
+    bus = Bus([])
+    reader = _Reader([enumeration(0, 1)], nameless={1})
+    bus.hami.claim("test").put(HamiState(config=HamiConfig(chips=()), chip=None))
+
+    async with running(_flow(bus, reader, config=bus.hami if hami else None).run):
+        await asyncio.sleep(1)
+        assert [npu.identity.die is None for npu in _value(bus).npus] == [False, True]
+        reader.nameless.clear()
+        await asyncio.sleep(2)
+
+        assert [npu.identity.die is None for npu in _value(bus).npus] == [False, not hami]
 
 
 async def test_a_card_that_can_not_be_listed_is_told_once_and_sought(
