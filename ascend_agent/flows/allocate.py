@@ -180,7 +180,7 @@ class Allocate:
         return await self._answer.grant(decided, unchecked=call.unchecked, made=call.made)
 
     async def _commit(self, call: _Call) -> None:
-        """Have acknowledged what the answer rests on: until then a repeated call gets the same."""
+        """Have acknowledged what the answer rests on: after it no slot is given again."""
         if self._edits is None:
             return
         for edit in call.commit:
@@ -227,9 +227,14 @@ class Allocate:
         }
         if call.pod is not None:
             facts["pod"] = str(call.pod.key)
+        remarks = tuple(note for each in call.assignments for note in each.remarks)
         if refusal:
             log.warning("allocate refused", extra=facts | {"why": refusal})
         else:
+            if remarks:
+                facts["remarks"] = list(remarks)
+            if kept := [each.kept_lock for each in call.assignments if each.kept_lock]:
+                facts["kept_lock"] = kept[-1]
             log.info("allocated", extra=facts | {"npus": list(npus)})
         self._served.publish(
             AllocateServed(
@@ -241,7 +246,7 @@ class Allocate:
                 waited_s=took_s if waited_s is None else waited_s,
                 unchecked=tuple(call.unchecked) if granted else (),
                 pod=call.pod,
-                remarks=tuple(note for each in call.assignments for note in each.remarks),
+                remarks=remarks,
                 slices=tuple(each.slice for each in call.assignments) if granted else (),
             )
         )

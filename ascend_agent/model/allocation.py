@@ -87,7 +87,8 @@ class Assignment:
     ``slice`` is how much of them. Where a scheduler chose, ``pod`` and ``container`` are whose
     they are; ``commit`` must be acknowledged before the answer, ``settle`` is edited after it and
     ``failure`` instead of it if the answer is never given, each whatever becomes of the others.
-    ``remarks`` are worth telling the owner of the pod.
+    ``remarks`` are worth telling the owner of the pod. ``kept_lock`` is a node lock that stays,
+    though this was the pod's last container: it is another's.
     """
 
     resource: ResourceName
@@ -99,6 +100,7 @@ class Assignment:
     settle: tuple[Edit, ...] = ()
     failure: tuple[Edit, ...] = ()
     remarks: tuple[str, ...] = ()
+    kept_lock: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

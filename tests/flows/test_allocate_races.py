@@ -64,9 +64,10 @@ async def test_calls_at_once_queue_and_each_pod_is_served_once(tmp_path: Path) -
 
 
 async def test_a_lock_that_was_handed_over_does_not_take_the_waiting_pods_turn(
-    tmp_path: Path,
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """After five minutes another pod owns it, though the first one's Allocate is still to come."""
+    caplog.set_level("INFO")
     async with hami_scene(tmp_path, one("first", 0), lock=of("heir")) as scene:
         heir = one("heir", 1, bound_at=2)
         scene.add(dataclasses.replace(heir, node=None))
@@ -75,6 +76,8 @@ async def test_a_lock_that_was_handed_over_does_not_take_the_waiting_pods_turn(
         await scene.settled()
 
         assert scene.lock == of("heir"), "the lock is another pod's"
+        (line,) = [each for each in caplog.records if each.message == "allocated"]
+        assert vars(line)["kept_lock"] == of("heir")
         assert phase_of(scene, heir) == "allocating"
 
 
@@ -258,7 +261,10 @@ async def test_of_several_containers_in_one_call_all_are_served_or_none(tmp_path
         assert (phase_of(scene, far), scene.lock) == ("failed", None)
 
 
-async def test_whose_call_it_was_is_told_with_what_its_owner_should_know(tmp_path: Path) -> None:
+async def test_whose_call_it_was_is_told_with_what_its_owner_should_know(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
     soft = one("p1", 0, soft=True)
     async with hami_scene(tmp_path, soft, lock=of("p1")) as scene:
         await scene.ask((7, 0))
@@ -267,6 +273,8 @@ async def test_whose_call_it_was_is_told_with_what_its_owner_should_know(tmp_pat
         assert served.pod is not None
         assert served.pod.key == soft.key
         assert "not in soft mode" in served.remarks[0]
+        (line,) = [each for each in caplog.records if each.message == "allocated"]
+        assert vars(line)["remarks"] == list(served.remarks)
 
 
 async def test_an_id_that_exists_may_be_started_and_no_other(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ Decides in this order: do the kubelet's ids exist, whose request is it, which of
 which NPUs. The scheduler's devices count, never the kubelet's ids, which are arbitrary (AL-11).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ascend_agent.dialects.hami import keys
@@ -18,6 +18,7 @@ from ascend_agent.dialects.hami.annotation import (
 )
 from ascend_agent.dialects.hami.candidates import Candidate, find_waiting, rank
 from ascend_agent.dialects.hami.containers import container_of
+from ascend_agent.dialects.hami.devices import asked, find_chosen, out_of_service
 from ascend_agent.dialects.hami.mode import SlotGrant, cut
 from ascend_agent.dialects.hami.node_lock import NodeLock, is_released_by, is_stale, lock_of
 from ascend_agent.dialects.hami.overlap import uncoordinated
@@ -32,10 +33,11 @@ from ascend_agent.model.allocation import (
 from ascend_agent.model.cluster import Edit, PodEdit
 from ascend_agent.model.hami import HamiChip, HamiState
 from ascend_agent.model.health import NpuView
-from ascend_agent.model.ids import DieId, parse_share_name
 from ascend_agent.model.pods import Pod, PodKey
 from ascend_agent.model.slices import Slice, SoftSlice
 from ascend_agent.model.world import ClusterFacts, World
+
+_SHOWN = 80
 
 _CHECK = (
     "check that the pod is scheduled by HAMi (spec.schedulerName), that HAMi's webhook handles its "
@@ -51,7 +53,7 @@ def assign(request: AllocationRequest, world: World) -> Assignment | NeedFresh |
             reason=RefusalReason.NOT_READY,
             detail=f"{request.resource} is not configured on this node now: see /status",
         )
-    dies = _dies(request, world)
+    dies = asked(request, world)
     if isinstance(dies, Refused):
         return dies
     scene = _Scene(state=state, chip=state.chip, facts=facts, views=world.view.npus)
@@ -59,7 +61,7 @@ def assign(request: AllocationRequest, world: World) -> Assignment | NeedFresh |
     fitting = [each for each in waiting if len(each.slot) == len(dies)]
     owner = scene.lock.owner if scene.lock else None
     if not _decides(scene, fitting, owner):
-        refusal = _nobody(scene, waiting, wanted=len(dies))
+        refusal = _nobody(scene, waiting, fitting, wanted=len(dies))
         named = () if owner is None else (owner,)
         return NeedFresh(pods=named, otherwise=refusal)
     chosen = rank(fitting, served=facts.served, lock=scene.lock, dies=dies)[0]
@@ -80,34 +82,6 @@ class _Scene:
         return lock_of(self.facts.node.annotations) if self.facts.node else None
 
 
-def _dies(request: AllocationRequest, world: World) -> tuple[DieId, ...] | Refused:
-    """Return the dies that the kubelet's ids name; their health says nothing (KL-10)."""
-    if not request.devices:
-        return Refused(
-            reason=RefusalReason.NO_DEVICE,
-            detail=f"0 devices of {request.resource} asked for; at least 1 is needed: "
-            f"set limits of {request.resource} in the pod",
-        )
-    offered = {device for group in world.groups for device in group.devices}
-    dies: list[DieId] = []
-    for device in request.devices:
-        name = parse_share_name(device)
-        if name is None or device not in offered:
-            return Refused(
-                reason=RefusalReason.UNKNOWN_DEVICE,
-                detail=f"device {shown(device)} is not offered as {request.resource} on this "
-                "node: recreate the pod, so that the kubelet chooses anew",
-            )
-        dies.append(name[0])
-    if len(set(request.devices)) != len(request.devices):
-        return Refused(
-            reason=RefusalReason.DUPLICATE_DEVICE,
-            detail=f"one container asks for a device of {request.resource} twice; this is the "
-            "kubelet's mistake: recreate the pod",
-        )
-    return tuple(dies)
-
-
 # --- whose request it is -------------------------------------------------------------------
 
 
@@ -119,7 +93,8 @@ def _decides(scene: _Scene, fitting: Sequence[Candidate], owner: PodKey | None) 
         return False
     if any(each.pod.uid == facts.served for each in fitting):
         return True
-    if scene.state.rules.strict_lock and owner is not None:
+    gone = owner is not None and owner in facts.others and facts.others[owner] is None
+    if scene.state.rules.strict_lock and owner is not None and not (facts.fresh and gone):
         return owner in keys_of_fitting
     if owner is None:
         # Without a Node there is no telling whether there is a lock, and several may be meant.
@@ -129,7 +104,9 @@ def _decides(scene: _Scene, fitting: Sequence[Candidate], owner: PodKey | None) 
     return facts.fresh and owner in {*facts.others, *(pod.key for pod in facts.pods)}
 
 
-def _nobody(scene: _Scene, waiting: Sequence[Candidate], *, wanted: int) -> Refused:
+def _nobody(
+    scene: _Scene, waiting: Sequence[Candidate], fitting: Sequence[Candidate], *, wanted: int
+) -> Refused:
     """Return the refusal for a request of which nobody knows whose it is."""
     lock = scene.lock
     mine = next((each for each in waiting if lock and each.pod.key == lock.owner), None)
@@ -142,8 +119,12 @@ def _nobody(scene: _Scene, waiting: Sequence[Candidate], *, wanted: int) -> Refu
             pod=mine.pod.ref,
             failure=_failure(mine.pod, scene),
         )
-    if waiting:
-        pods = ", ".join(f"{each.pod.key} ({len(each.slot)})" for each in waiting[:3])
+    pods = ", ".join(f"{each.pod.key} ({len(each.slot)})" for each in (fitting or waiting)[:3])
+    if fitting and scene.state.rules.strict_lock and lock is not None and lock.owner is not None:
+        why = f"it may be for {pods}, but --hami-strict-lock lets nobody but the owner of the lock"
+    elif fitting:
+        why = f"it may be for {pods}, which could not be made sure of"
+    elif waiting:
         why = f"pods that wait want another number: {pods}"
     else:
         why = "no pod of this node has devices that the scheduler granted and nobody took yet"
@@ -188,7 +169,12 @@ def _serve(
         commit=(PodEdit(pod=pod.key, uid=pod.uid, labels={}, annotations=edits),),
         settle=_lock_edits(pod, scene) if is_last else (),
         failure=failure,
-        remarks=(*cutting.remarks, *_shared(chosen, cutting.slice, scene)),
+        remarks=(
+            *_sick(grant, scene),
+            *cutting.remarks,
+            *_shared(chosen, cutting.slice, scene),
+        ),
+        kept_lock=_kept_lock(pod, scene) if is_last else "",
     )
 
 
@@ -203,10 +189,9 @@ def _grant(chosen: Candidate, scene: _Scene) -> tuple[SlotGrant, str] | Refused:
     entries = _entries(pod, word, allocated, place)
     if isinstance(entries, BadText):
         return _bad(pod, keys.runtime_info(word), entries)
-    views = {view.npu.identity.die: view for view in scene.views}
-    for device in slot:
-        if refused := _unfit(device.die, views, scene):
-            return refused
+    npus = _npus(slot, scene)
+    if isinstance(npus, Refused):
+        return npus
     name = None
     if place is not None:
         name = container_of(pod, allocated, place, resource=scene.chip.resource)
@@ -214,7 +199,7 @@ def _grant(chosen: Candidate, scene: _Scene) -> tuple[SlotGrant, str] | Refused:
         pod=pod,
         slot=slot,
         entries=entries or (None,) * len(slot),
-        phys=tuple(views[device.die].npu.phy for device in slot),
+        phys=tuple(view.npu.phy for view in npus),
         directory=f"{pod.uid}_{name or f'slot{chosen.index}'}",
     )
     return grant, name or ""
@@ -233,22 +218,30 @@ def _entries(
     return entries_of(entries, allocated, place)
 
 
-def _unfit(die: DieId, views: Mapping[DieId | None, NpuView], scene: _Scene) -> Refused | None:
-    view = views.get(die)
-    if view is None or view.npu.identity.chip.chip_name != scene.chip.chip_name:
-        return Refused(
-            reason=RefusalReason.UNKNOWN_DEVICE,
-            detail=f"the scheduler chose NPU {shown(die)}, which this node does not offer as "
-            f"{scene.chip.word}: delete the pod and create it anew",
-        )
-    if scene.state.rules.refuse_unhealthy and not (view.healthy and view.kept is None):
-        reasons = ", ".join(reason.value for reason in view.reasons) or "it takes no containers"
-        return Refused(
-            reason=RefusalReason.UNHEALTHY_DEVICE,
-            detail=f"the scheduler chose NPU {view.npu.phy} ({die}), which is out of service "
-            f"({reasons}): create the pod anew, or --hami-refuse-unhealthy=false to let it pass",
-        )
-    return None
+def _npus(slot: Slot, scene: _Scene) -> tuple[NpuView, ...] | Refused:
+    """Return the NPUs of *slot* in its order."""
+    views = {view.npu.identity.die: view for view in scene.views}
+    found: list[NpuView] = []
+    for device in slot:
+        view = find_chosen(device.die, views, scene.chip)
+        if isinstance(view, Refused):
+            return view
+        why = out_of_service(view)
+        if why and scene.state.rules.refuse_unhealthy:
+            return Refused(
+                reason=RefusalReason.UNHEALTHY_DEVICE,
+                detail=f"{why}: create the pod anew, or --hami-refuse-unhealthy=false to let it "
+                "pass",
+            )
+        found.append(view)
+    return tuple(found)
+
+
+def _sick(grant: SlotGrant, scene: _Scene) -> tuple[str, ...]:
+    """Return that an NPU is handed out though it is sick, as the operator wants it."""
+    chosen = set(grant.phys)
+    found = (out_of_service(view) for view in scene.views if view.npu.phy in chosen)
+    return tuple(f"{why}; it passes by --hami-refuse-unhealthy=false" for why in found if why)
 
 
 def _bad(pod: Pod, key: str, found: BadText) -> Refused:
@@ -287,3 +280,9 @@ def _lock_edits(pod: Pod, scene: _Scene) -> tuple[Edit, ...]:
     if owner is None or owner not in others:
         return ()
     return (lock.removal,) if is_stale(others[owner], word=scene.chip.word) else ()
+
+
+def _kept_lock(pod: Pod, scene: _Scene) -> str:
+    """Return the lock that stays because it is another pod's (AL-3), empty: there is none."""
+    lock = scene.lock
+    return "" if lock is None or _lock_edits(pod, scene) else lock.text[:_SHOWN]

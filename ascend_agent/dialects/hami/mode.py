@@ -73,15 +73,16 @@ def _soft(grant: SlotGrant, state: HamiState, chip: HamiChip) -> Cut | Refused:
         )
     memory = max(_memory(*each) for each in grant.pairs)
     core = max(_core(*each) for each in grant.pairs)
-    if state.rules.check_quotas and (wrong := _out_of_range(memory, core, chip)):
-        return wrong
-    remarks: tuple[str, ...] = ()
+    beyond = _beyond(memory, core, chip)
+    if beyond and state.rules.check_quotas:
+        return _refuse_quota(beyond)
+    remarks = _passed(beyond)
     if not state.wants_soft:
         remark = (
             "the pod asks for a soft slice (huawei.com/vnpu-mode: hami-core), but this node is "
             "not in soft mode: NPUs can't be opened by several containers here"
         )
-        remarks = (remark,)
+        remarks = (*remarks, remark)
     return Cut(
         slice=SoftSlice(
             memory_mib=max(memory, 0),
@@ -105,17 +106,28 @@ def _core(device: SlotDevice, entry: RuntimeEntry | None) -> int:
     return device.core_percent
 
 
-def _out_of_range(memory: int, core: int, chip: HamiChip) -> Refused | None:
+def _beyond(memory: int, core: int, chip: HamiChip) -> str:
+    """Return what of a quota no such card has, empty where it has both."""
     most = max(chip.allocatable_mib, chip.capacity_mib)
-    for what, value, limit in (("memory", memory, most), ("core", core, _ALL_CORES)):
+    for what, value, limit, unit in (
+        ("memory", memory, most, "MiB"),
+        ("core", core, _ALL_CORES, "percent"),
+    ):
         if not 0 <= value <= limit:
-            unit = "MiB" if what == "memory" else "percent"
-            return Refused(
-                reason=RefusalReason.BAD_QUOTA,
-                detail=f"{what} {value} {unit} is not 0 to {limit}, which is what a {chip.word} "
-                "has: correct the pod's limits, or --hami-check-quotas=false to let it pass",
-            )
-    return None
+            return f"{what} {value} {unit} is not 0 to {limit}, which is what one {chip.word} has"
+    return ""
+
+
+def _refuse_quota(beyond: str) -> Refused:
+    return Refused(
+        reason=RefusalReason.BAD_QUOTA,
+        detail=f"{beyond}: correct the pod's limits, or --hami-check-quotas=false to let it pass",
+    )
+
+
+def _passed(beyond: str) -> tuple[str, ...]:
+    """Return that a quota passes that would be refused, as the operator wants it."""
+    return (f"{beyond}; it passes by --hami-check-quotas=false",) if beyond else ()
 
 
 # --- hard ----------------------------------------------------------------------------------
@@ -125,25 +137,25 @@ def _hard(grant: SlotGrant, state: HamiState, chip: HamiChip) -> Cut | Refused:
     templates = [_template(device.memory_mib, entry, chip) for device, entry in grant.pairs]
     name = next((each for each in templates if each), "")
     core = max(_core(*each) for each in grant.pairs)
-    if state.rules.check_quotas:
-        for device in grant.slot:
-            if wrong := _out_of_range(device.memory_mib, core, chip):
-                return wrong
+    found = (_beyond(device.memory_mib, core, chip) for device in grant.slot)
+    beyond = next((each for each in found if each), "")
+    if beyond and state.rules.check_quotas:
+        return _refuse_quota(beyond)
     if not name:
-        return Cut(slice=WholeSlice())
+        return Cut(slice=WholeSlice(), remarks=_passed(beyond))
     if len(grant.slot) > 1:
         return Refused(
             reason=RefusalReason.BAD_MODE,
             detail=f"template {name} for {len(grant.slot)} devices: a container runtime cuts one "
             "device only; ask for whole cards, or for one device",
         )
-    remarks: tuple[str, ...] = ()
+    remarks = _passed(beyond)
     if core > 0 and _asks_core(grant, chip):
         remark = (
             f"the core request of {core} has no effect: a hard slice has the cores of its "
             f"template {name}"
         )
-        remarks = (remark,)
+        remarks = (*remarks, remark)
     return Cut(slice=TemplateSlice(template=name), remarks=remarks)
 
 

@@ -439,6 +439,7 @@ def test_a_lock_of_a_pod_that_is_still_being_bound_stays() -> None:
     found = _assigned(asks((0, 0)), seen)
 
     assert (found.pod, found.settle) == (pod("p1", X).ref, ())
+    assert found.kept_lock == "2026-01-01T00:00:01Z,default,heir"
 
 
 def test_strictly_nobody_but_the_owner_of_a_lock_is_served() -> None:
@@ -451,8 +452,21 @@ def test_strictly_nobody_but_the_owner_of_a_lock_is_served() -> None:
     unlocked = world(other, hami=strict, facts={"fresh": True})
 
     assert _assigned(asks((0, 0)), both).pod == owner.ref
-    assert isinstance(assign(asks((0, 0)), alone), NeedFresh)
     assert _assigned(asks((0, 0)), unlocked).pod == other.ref
+    refused = _unknown(asks((0, 0)), alone).otherwise
+    assert "--hami-strict-lock" in refused.detail
+    assert "default/p2" in refused.detail
+
+
+def test_strictly_an_owner_that_is_gone_is_none() -> None:
+    strict = state(rules=HamiRules(strict_lock=True))
+    other = pod("p2", X)
+    gone = {PodKey(namespace="default", name="p1"): None}
+    facts = {"fresh": True, "others": gone}
+
+    found = _assigned(asks((0, 0)), world(other, hami=strict, annotations=lock("p1"), facts=facts))
+
+    assert (found.pod, found.settle) == (other.ref, REMOVED)
 
 
 def test_the_owner_of_the_lock_is_failed_where_it_waits_for_another_number() -> None:
@@ -515,7 +529,10 @@ def test_a_sick_device_is_refused_unless_that_is_wanted() -> None:
 
     assert found.reason is RefusalReason.UNHEALTHY_DEVICE
     assert "--hami-refuse-unhealthy" in found.detail
-    _assigned(asks((1, 0)), world(waits, view=sick, hami=lax, annotations=lock("p1")))
+    passed = _assigned(asks((1, 0)), world(waits, view=sick, hami=lax, annotations=lock("p1")))
+    assert "it passes by --hami-refuse-unhealthy=false" in passed.remarks[0]
+    other = world(waits, view=node_view(sick=[5]), hami=lax, annotations=lock("p1"))
+    assert _assigned(asks((1, 0)), other).remarks == ()
 
 
 def test_the_health_of_the_devices_that_the_kubelet_names_says_nothing() -> None:

@@ -169,6 +169,20 @@ def test_a_quota_beyond_the_card_passes_where_that_is_wanted() -> None:
     assert isinstance(found, Assignment)
     assert isinstance(found.slice, SoftSlice)
     assert (found.slice.memory_mib, found.slice.core_percent) == (99999, 200)
+    (remark,) = found.remarks
+    assert "memory 99999 MiB is not 0 to 65536" in remark
+    assert "it passes by --hami-check-quotas=false" in remark
+
+
+@pytest.mark.parametrize(("memory", "runtime"), [(99999, None), (-5, BEFORE_210)])
+def test_a_hard_quota_that_passes_is_told_as_well(memory: int, runtime: str | None) -> None:
+    lax = state(rules=HamiRules(check_quotas=False))
+
+    found = _outcome(pod("p1", f"{device(0, memory)};", runtime=runtime), lax)
+
+    assert isinstance(found, Assignment)
+    assert f"memory {memory} MiB" in found.remarks[0]
+    assert "--hami-check-quotas=false" in found.remarks[0]
 
 
 def test_a_core_request_that_has_no_effect_is_told() -> None:
