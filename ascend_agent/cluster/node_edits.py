@@ -63,6 +63,9 @@ class NodeEdits:
     async def run(self) -> NoReturn:
         """Send what waits until cancelled; what is not answered by then waits for the next run."""
         while True:
+            # One whose caller was just cancelled is still there. Were it all there is, nothing
+            # below would ever wait, and so the caller could never take it out.
+            self._waiting[:] = [entry for entry in self._waiting if not entry[1].done()]
             if not self._waiting:
                 await self._wakeup.wait()
                 continue

@@ -64,6 +64,21 @@ async def test_a_key_that_is_right_when_an_edit_waits_is_ours_from_then_on(scene
     assert [(one.key, one.wrote, one.found) for one in scene.foreign] == [("b", "1", None)]
 
 
+async def test_an_edit_whose_caller_is_just_leaving_holds_up_nobody(scene: Scene) -> None:
+    """It used to: the loop span over it and let nothing else run, not even that caller."""
+    scene.watch()
+    edits = NodeEdits(node=NODE, nodes=scene.nodes, sender=scene.sender)
+    async with connected(scene), asyncio.TaskGroup() as group:
+        leaving = group.create_task(edits.apply(labels(a="1")))
+        await asyncio.sleep(0.1)
+        sending = group.create_task(edits.run())
+        leaving.cancel()
+        await edits.apply(labels(b="1"))
+        sending.cancel()
+
+    assert scene.server.store.get(node()[0])["metadata"]["labels"] == {"b": "1"}
+
+
 async def test_those_who_wait_together_become_one_write_and_the_newest_wins(
     scene: Scene,
 ) -> None:
