@@ -73,6 +73,7 @@ async def test_an_edit_whose_caller_is_just_leaving_holds_up_nobody(scene: Scene
         await asyncio.sleep(0.1)
         sending = group.create_task(edits.run())
         leaving.cancel()
+        await asyncio.wait([leaving])
         await edits.apply(labels(b="1"))
         sending.cancel()
 
