@@ -611,7 +611,9 @@ class SlicingMode(Protocol):
 class Injection(Protocol):
     """One way for NPUs to get into a container. No I/O, no clock."""
 
-    name: ClassVar[str]
+    @property
+    def name(self) -> str:
+        """Return what the way is called."""
 
     @property
     def reads_mounts(self) -> bool:

@@ -6,7 +6,7 @@ how they get in, stays the way's.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar, Final
+from typing import Final
 
 from ascend_agent.interfaces import Injection
 from ascend_agent.model.allocation import InjectionWants
@@ -18,12 +18,15 @@ _LOGICAL: Final = "ASCEND_RT_VISIBLE_DEVICES"
 
 
 class WithLogicalIds:
-    """A way in, with the list of logical ids on top."""
-
-    name: ClassVar[str] = "logical"
+    """A way in, with the list of logical ids on top; it is called as that way is."""
 
     def __init__(self, way: Injection) -> None:
         self._way = way
+
+    @property
+    def name(self) -> str:
+        """Return the way's name: who hands the NPUs in is the same."""
+        return self._way.name
 
     @property
     def reads_mounts(self) -> bool:

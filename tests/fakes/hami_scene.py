@@ -21,7 +21,7 @@ from ascend_agent.flows.follow_cluster import FollowCluster
 from ascend_agent.flows.hami_offers import HamiOffers
 from ascend_agent.flows.settle_allocations import SettleAllocations
 from ascend_agent.injection import visible
-from ascend_agent.interfaces import ContainerDirectories
+from ascend_agent.interfaces import ContainerDirectories, Injection
 from ascend_agent.model.allocation import ContainerGrant
 from ascend_agent.model.hami import HamiChip, HamiState, SoftPaths
 from ascend_agent.model.health import NodeView
@@ -227,6 +227,7 @@ async def hami_scene(
     view: NodeView | None = None,
     timeout_s: float = 10,
     directories: ContainerDirectories | None = None,
+    injection: Injection = visible.INJECTION,
 ) -> AsyncIterator[HamiScene]:
     """Give a node with *pods* that the watches show already."""
     known = hami or state()
@@ -257,7 +258,7 @@ async def hami_scene(
             decide=Decide(offers=offers, bus=bus, clock=clock, reader=one.reader),
             answer=Answer(
                 offers=offers,
-                injection=visible.INJECTION,
+                injection=injection,
                 host=host,
                 held=None,
                 bus=bus,

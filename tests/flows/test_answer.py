@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from ascend_agent.errors import HostError
+from ascend_agent.injection import devnodes, visible
+from ascend_agent.injection.logical import WithLogicalIds
 from tests.fakes.hami import state
 from tests.fakes.hami_scene import (
     hami_scene,
@@ -48,10 +50,29 @@ async def test_what_a_soft_slice_can_not_do_without_is_named(missing: str, tmp_p
         assert (phase_of(scene, soft), scene.lock) == ("failed", None)
 
 
-async def test_what_should_be_a_file_and_is_a_directory_isrefused(tmp_path: Path) -> None:
+async def test_what_should_be_a_file_and_is_a_directory_is_refused(tmp_path: Path) -> None:
     preload = "/usr/local/hami-vnpu-core/ld.so.preload"
     soft = one("p1", 0, soft=True)
     async with hami_scene(tmp_path, soft, lock=of("p1"), hami=state(soft=True)) as scene:
         scene.host.directories[preload] = ()
 
         assert f"{preload} is a directory, not a file" in await refused(scene, (7, 0))
+
+
+async def test_a_template_is_cut_by_the_vendors_runtime_alone(tmp_path: Path) -> None:
+    """Device nodes would give the container the whole NPU."""
+    waits = one("p1", 0)
+    async with hami_scene(tmp_path, waits, lock=of("p1"), injection=devnodes.INJECTION) as scene:
+        assert "--inject=runtime" in await refused(scene, (7, 0))
+        assert (phase_of(scene, waits), scene.lock) == ("failed", None)
+
+
+async def test_a_template_goes_with_logical_ids(tmp_path: Path) -> None:
+    """AL-13: they are an addition to the way in."""
+    way = WithLogicalIds(visible.INJECTION)
+    async with hami_scene(tmp_path, one("p1", 3), lock=of("p1"), injection=way) as scene:
+        assert (await scene.ask((7, 0))).envs == {
+            "ASCEND_VISIBLE_DEVICES": "3",
+            "ASCEND_RT_VISIBLE_DEVICES": "0",
+            "ASCEND_VNPU_SPECS": "vir05_1c_16g",
+        }
