@@ -176,8 +176,10 @@ def test_a_soft_slice_of_two_devices_has_the_quota_of_one_and_the_registry_of_th
     )
 
 
-def test_quotas_that_differ_come_to_the_largest() -> None:
-    slots = f"{device(1, 4096, 10)}{device(0, 8192, 5)};"
+@pytest.mark.parametrize("quotas", [((4096, 10), (8192, 5)), ((8192, 5), (4096, 10))])
+def test_quotas_that_differ_come_to_the_largest(quotas: Sequence[tuple[int, int]]) -> None:
+    first, second = quotas
+    slots = f"{device(1, *first)}{device(0, *second)};"
     waits = pod("p7", slots, annotations=SOFT, containers=[container("a", asks=2)])
 
     found = _assigned(
