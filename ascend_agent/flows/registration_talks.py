@@ -5,7 +5,7 @@ agent registered before the configuration changed, and what an earlier one left 
 that is due of them is one edit. Time comes in; what was acknowledged is told by ``note``.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ascend_agent.dialects.hami import keys
 from ascend_agent.dialects.hami.handshake import Cause, Due, Handshake, Question, question_of
@@ -40,6 +40,15 @@ class Seen:
     def word(self) -> str | None:
         """The word that is to be registered, None: none of the NPUs is configured."""
         return self.state.chip.word if self.state.chip else None
+
+    @property
+    def told(self) -> HamiState:
+        """What is to be told: while the host is prepared for soft slices, the mode that stands.
+
+        An agent that starts again on a soft node would else take the mode back for a moment.
+        """
+        stands = self.node is not None and self.node.annotations.get(keys.SOFT) == "true"
+        return replace(self.state, soft=True) if self.state.soft_pending and stands else self.state
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +92,7 @@ class Talks:
         """Return what is due; nothing before the first NPU is known, be it hidden."""
         if not seen.view.npus and not seen.all_hidden:
             return Plan()
-        listed = listing(seen.view, seen.state)
+        listed = listing(seen.view, seen.told)
         self._turn(seen)
         due, steps = self._due(listed, seen), self._steps(seen)
         annotations = dict(due.annotations or {})

@@ -178,3 +178,21 @@ def test_how_it_stands_can_be_read() -> None:
     assert scene.talks.registration(None, "").handshake == ""
     scene.talks.plan(scene.seen(NONE))
     assert scene.talks.registration(scene.node, "").phase is RegistrationPhase.LEAVING
+
+
+def test_while_the_host_is_prepared_the_mode_stands_that_the_node_says() -> None:
+    """SC-1: an agent that starts again on a soft node is not noticed."""
+    soft = state(soft=True)
+    pending = dataclasses.replace(soft, soft=False, soft_pending=True)
+    withdrawn = dataclasses.replace(pending, soft_pending=False)
+    scene = Scene()
+    scene.say(soft)
+    scene.talks = Talks(RegistrationLog())
+
+    assert scene.say(pending).edit is None
+    plan = scene.say(withdrawn)
+    assert plan.edit
+    assert plan.edit.annotations[SOFT] == "false"
+    assert scene.say(pending).edit is None
+    assert scene.say(soft).edit
+    assert scene.annotations[SOFT] == "true"
