@@ -64,6 +64,19 @@ async def test_who_waits_for_a_pod_that_never_comes_is_told_within_three_seconds
         assert len([each for each in scene.requests if each == "GET /api/v1/pods"]) <= 5
 
 
+@pytest.mark.parametrize("name", ["..", "p1/binding", "P 1"])
+async def test_a_lock_of_a_pod_that_can_not_be_keeps_nobody_waiting(
+    name: str, tmp_path: Path
+) -> None:
+    """To ask for it would be to ask for something else than a pod, and prove nothing."""
+    async with hami_scene(tmp_path, one("p1", 3), lock=of(name)) as scene:
+        assert (await scene.ask((7, 0))).npus == (3,)
+        await scene.settled()
+
+        assert scene.lock == of(name)
+        assert not [each for each in scene.requests if each.startswith("GET") and name in each]
+
+
 async def test_a_slot_that_was_taken_is_not_given_again_by_a_late_watch(tmp_path: Path) -> None:
     """What was acknowledged counts, whatever the watch still shows."""
     async with hami_scene(tmp_path, two("a", 0, 1), lock=of("a")) as scene:

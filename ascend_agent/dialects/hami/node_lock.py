@@ -4,6 +4,7 @@ Decides what its text means and whether it may be removed. That is always done w
 very text (JSON patch), so another pod's lock can't be removed by mistake (AL-3).
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -14,13 +15,16 @@ from ascend_agent.model.cluster import NodeAnnotationRemoval
 from ascend_agent.model.pods import Pod, PodKey, PodRef
 
 _PARTS: Final = 3
+_NAMESPACE: Final = re.compile("[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+_POD: Final = re.compile("[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeLock:
     """The lock as it is; ``owner`` None: it names nobody, as Volcano's, or nothing readable.
 
-    ``readable`` False: neither a time alone nor time, namespace and name. Nobody touches that.
+    ``readable`` False: neither a time alone nor time, namespace and name, or names that no pod can
+    have, of which nobody can ask the API server. Nobody touches that.
     """
 
     text: str
@@ -41,9 +45,11 @@ def lock_of(annotations: Mapping[str, str]) -> NodeLock | None:
     parts = text.split(",")
     if len(parts) == 1:
         return NodeLock(text=text, owner=None, readable=bool(text))
-    if len(parts) != _PARTS or not all(parts):
-        return NodeLock(text=text, owner=None, readable=False)
-    return NodeLock(text=text, owner=PodKey(namespace=parts[1], name=parts[2]))
+    if len(parts) == _PARTS and all(parts):
+        _, namespace, name = parts
+        if _NAMESPACE.fullmatch(namespace) and _POD.fullmatch(name):
+            return NodeLock(text=text, owner=PodKey(namespace=namespace, name=name))
+    return NodeLock(text=text, owner=None, readable=False)
 
 
 def is_released_by(lock: NodeLock, served: PodRef) -> bool:
