@@ -89,6 +89,7 @@ async def registering(
     hami: HamiState | None = None,
     instance: InstanceState = HOLDING,
     answer_s: float = 30,
+    spread: float = 1.0,
 ) -> AsyncIterator[Node]:
     bus, clock = Bus([]), FixedClock()
     node = Node(
@@ -113,7 +114,7 @@ async def registering(
     )
     register = RegisterNode(
         editor=cluster,
-        cadence=Cadence(answer_s=answer_s, offset_s=1, spread=lambda: 1.0),
+        cadence=Cadence(answer_s=answer_s, offset_s=1, spread=lambda: spread),
         bus=bus,
         registered=bus.registered.claim("test"),
         clock=clock,
@@ -366,6 +367,16 @@ async def test_answers_are_spread_by_a_tenth() -> None:
 
     assert len(factors) > 1
     assert all(0.9 <= factor <= 1.1 for factor in factors)
+
+
+@pytest.mark.parametrize("spread", [0.9, 1.1])
+async def test_an_answer_is_due_as_much_earlier_or_later_as_it_is_spread(spread: float) -> None:
+    async with registering(FakeCluster(), spread=spread) as node:
+        node.cluster.change_annotations({HANDSHAKE: "Requesting_2026-01-01 00:00:12"})
+        await asyncio.sleep(30 * spread - 0.1)
+        assert len(node.cluster.sent) == 1
+        await asyncio.sleep(0.2)
+        assert len(node.cluster.sent) == 2
 
 
 # --- who may speak ----------------------------------------------------------------------------
