@@ -40,7 +40,7 @@ def paths(wants: InjectionWants) -> tuple[str, ...]:
 def checked_paths(wants: Sequence[MountWant]) -> tuple[str, ...]:
     """Return every path of which it matters what is there, once."""
     checked = [want for want in wants if want.mandatory or want.kind is not PathKind.ANY]
-    return tuple(dict.fromkeys(path for want in checked for path in _places(want)))
+    return tuple(dict.fromkeys(path for want in checked for path in (*_places(want), *_held(want))))
 
 
 def merge(wants: InjectionWants, plan: SlicePlan) -> InjectionWants:
@@ -109,6 +109,9 @@ def resolve_mounts(
     mounts = []
     for want in wants:
         path = next((path for path in _places(want) if _fits(path, want, existing, kinds)), None)
+        lacking = [held for held in _held(want) if kinds.get(held) is not PathKind.FILE]
+        if path is not None and lacking:
+            return _unfit(lacking[0], PathKind.FILE, kinds.get(lacking[0]))
         if path is not None:
             mount = HostMount(
                 host_path=path,
@@ -117,12 +120,16 @@ def resolve_mounts(
             )
             mounts.append(mount)
         elif want.mandatory:
-            return _unfit(want, kinds.get(want.path))
+            return _unfit(want.path, want.kind, kinds.get(want.path))
     return tuple(mounts)
 
 
 def _places(want: MountWant) -> tuple[str, ...]:
     return (want.path, *want.alternatives)
+
+
+def _held(want: MountWant) -> tuple[str, ...]:
+    return tuple(f"{want.path}/{name}" for name in want.holds)
 
 
 def _fits(
@@ -139,12 +146,12 @@ def _fits(
     return found is not None and want.kind in {found, PathKind.ANY}
 
 
-def _unfit(want: MountWant, found: PathKind | None) -> Refused:
+def _unfit(path: str, kind: PathKind, found: PathKind | None) -> Refused:
     """Return why a mandatory mount can't be: a runtime would make an empty directory there."""
-    state = "is missing" if found is None else f"is a {found.value}, not a {want.kind.value}"
+    state = "is missing" if found is None else f"is a {found.value}, not a {kind.value}"
     return Refused(
         reason=RefusalReason.MISSING_MOUNT,
-        detail=f"{want.path} {state} on this node, and the container must not run without it: see "
+        detail=f"{path} {state} on this node, and the container must not run without it: see "
         "the agent's log and /status for what prepares it",
     )
 

@@ -162,7 +162,7 @@ class MountWant:
 
     ``container_path`` None: under its own name. ``alternatives`` are tried in order where ``path``
     does not exist. A mandatory one must be there and of its ``kind``: a runtime would make an
-    empty directory in its place.
+    empty directory in its place. ``holds`` names files in a mandatory one that must be there too.
     """
 
     path: str
@@ -171,6 +171,7 @@ class MountWant:
     read_only: bool = True
     mandatory: bool = False
     kind: PathKind = PathKind.ANY
+    holds: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

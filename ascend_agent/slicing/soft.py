@@ -80,4 +80,10 @@ def _hook(paths: SoftPaths) -> MountWant:
             mandatory=True,
             kind=PathKind.FILE,
         )
-    return MountWant(path=paths.root, container_path=_CORE, mandatory=True, kind=PathKind.DIRECTORY)
+    return MountWant(
+        path=paths.root,
+        container_path=_CORE,
+        mandatory=True,
+        kind=PathKind.DIRECTORY,
+        holds=(LIBRARY,),  # what can't be loaded limits nothing (IM-7)
+    )

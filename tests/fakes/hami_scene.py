@@ -48,6 +48,7 @@ _FILES = (
     "/etc/ascend_install.info",
     "/usr/local/Ascend/driver/version.info",
     "/usr/local/hami-vnpu-core/ld.so.preload",
+    "/usr/local/hami-vnpu-core/libvnpu.so",
 )
 _DIRECTORIES = (
     "/usr/local/Ascend/driver/lib64/driver",

@@ -32,6 +32,7 @@ async def test_a_directory_that_can_not_be_made_fails_the_pod(tmp_path: Path) ->
     "missing",
     [
         "/usr/local/hami-vnpu-core/ld.so.preload",
+        "/usr/local/hami-vnpu-core/libvnpu.so",
         "/usr/local/Ascend/driver/lib64/driver",
         "/usr/local/hami-shared-region",
     ],

@@ -21,6 +21,7 @@ READY = SoftHost(ready=True)
 HARD = HamiState(config=HamiConfig(chips=()), chip=None)
 SOFT = dataclasses.replace(HARD, wants_soft=True)
 DRIVER = "/usr/local/Ascend/driver/lib64/driver"
+PRELOAD, LIBRARY = "/opt/core/ld.so.preload", "/opt/core/libvnpu.so"
 SERVED = AllocateServed(
     resource=ResourceName("r"), npus=(), took_s=0.1, refusal="", at_ms=Millis(0)
 )
@@ -38,7 +39,8 @@ class Scene:
         self.preparation = FakePreparation()
         self.shares = FakeShares()
         self.host = FakeHost(
-            "/opt/core/ld.so.preload",
+            PRELOAD,
+            LIBRARY,
             directories={DRIVER: (), "/opt/core": (), "/opt/region": ()},
         )
         self.host.paths |= self.host.directories.keys()
@@ -117,7 +119,7 @@ async def test_what_fails_is_said_once_and_tried_again(caplog: pytest.LogCapture
 
 
 @pytest.mark.parametrize(
-    ("path", "there"), [(DRIVER, False), ("/opt/core/ld.so.preload", False), (DRIVER, True)]
+    ("path", "there"), [(DRIVER, False), (PRELOAD, False), (LIBRARY, False), (DRIVER, True)]
 )
 async def test_a_mount_that_every_container_needs_must_be_there(path: str, there: bool) -> None:  # noqa: FBT001 -- a column of the table
     """IM-1: an Allocate must not be the first to find out."""

@@ -1,3 +1,5 @@
+import dataclasses
+
 import pytest
 
 from ascend_agent.injection.resolve import (
@@ -202,10 +204,14 @@ def test_alternatives_are_asked_for_as_well() -> None:
 def test_kinds_are_asked_for_only_where_they_matter() -> None:
     anything = MountWant(path="/must", mandatory=True)
 
-    assert checked_paths((*WANTS.mounts, TOOL, anything, TOOL)) == (
+    full = dataclasses.replace(LIBRARY, holds=("lib.so",))
+
+    assert checked_paths((*WANTS.mounts, TOOL, anything, TOOL, full)) == (
         "/bin/tool",
         "/sbin/tool",
         "/must",
+        "/opt/lib",
+        "/opt/lib/lib.so",
     )
 
 
@@ -233,6 +239,27 @@ def test_a_mandatory_one_is_mounted_as_wanted() -> None:
     assert mounted(LIBRARY, kinds={"/opt/lib": PathKind.DIRECTORY}) == (
         HostMount(host_path="/opt/lib", container_path="/opt/lib", read_only=False),
     )
+
+
+@pytest.mark.parametrize(
+    ("held", "state"),
+    [
+        (None, "/opt/lib/lib.so is missing"),
+        (PathKind.DIRECTORY, "/opt/lib/lib.so is a directory, not a file"),
+        (PathKind.FILE, ""),
+    ],
+)
+def test_a_directory_must_hold_what_it_is_mounted_for(held: PathKind | None, state: str) -> None:
+    """IM-7: the loader can't load what is not there, and the container runs without limits."""
+    kinds = {"/opt/lib": PathKind.DIRECTORY} | ({"/opt/lib/lib.so": held} if held else {})
+
+    found = mounted(dataclasses.replace(LIBRARY, holds=("lib.so",)), kinds=kinds)
+
+    if state:
+        assert isinstance(found, Refused)
+        assert state in found.detail
+    else:
+        assert found == mounted(LIBRARY, kinds=kinds)
 
 
 @pytest.mark.parametrize(

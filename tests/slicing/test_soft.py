@@ -71,6 +71,7 @@ def test_what_the_limits_rest_on_is_mandatory_and_the_rest_is_not() -> None:
         (True, directory),
         (True, directory),
     ]
+    assert [m.holds for m in mounts if m.holds] == [("libvnpu.so",)]
 
 
 def test_npu_smi_is_looked_for_in_both_places() -> None:
