@@ -21,6 +21,8 @@ from ascend_agent.runtime.clock import Clock
 from ascend_agent.runtime.wakeup import Wakeup
 
 _PATIENCE_S = 3.0
+_FIRST_PATIENCE_S = 8.0
+"""While an agent that has just started has not heard of a pod yet: a pod refused is not retried."""
 _PAUSES_S = (0.0, 0.1, 0.3, 0.8, 1.5)
 """Before each of the live reads; the watch lags behind the kubelet by some milliseconds, mostly."""
 _REMEMBERED_S = 60.0
@@ -50,6 +52,7 @@ class Decide:
         self._served: tuple[PodUid, float] | None = None
         self._unseen: list[tuple[PodEdit, float]] = []
         self._trouble = ""
+        self._patience_s = _PATIENCE_S
 
     def world(self) -> World:
         """Return the world as the watches show it; AllocationError: there is none yet."""
@@ -67,7 +70,8 @@ class Decide:
         self, request: AllocationRequest, *, pending: Sequence[PodEdit] = ()
     ) -> Decided | Refused:
         """Return what *request* gets; *pending* are edits of this call that nobody has seen yet."""
-        until = asyncio.get_running_loop().time() + _PATIENCE_S
+        self._patience_s = _FIRST_PATIENCE_S if self._bus.pods.value is None else _PATIENCE_S
+        until = asyncio.get_running_loop().time() + self._patience_s
         wakeup = Wakeup()
         for each in (self._bus.pods, self._bus.hami):
             each.attach(wakeup)
@@ -157,7 +161,7 @@ class Decide:
             async with asyncio.timeout_at(until):
                 facts = await _read_facts(reader, world.facts, lacking.pods)
         except TimeoutError:
-            self._trouble = f"no answer within {_PATIENCE_S:g} s"
+            self._trouble = f"no answer within {self._patience_s:g} s"
         except ClusterError as error:
             self._trouble = str(error)
         else:

@@ -7,8 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from ascend_agent.model.pods import PodPhase
-from tests.fakes.hami import state
+from ascend_agent.bus import Bus
+from ascend_agent.chips import ascend910b
+from ascend_agent.dialects import load_dialect
+from ascend_agent.flows.decide import Decide, Decided
+from ascend_agent.flows.hami_offers import HamiOffers
+from ascend_agent.model.allocation import Refused
+from ascend_agent.model.cluster import NodeObject
+from ascend_agent.model.ids import ObjectVersion, ResourceName
+from ascend_agent.model.pods import Pod, PodKey, PodPhase, Pods
+from ascend_agent.runtime.clock import Clock
+from ascend_agent.slicing.by_die import MODE
+from tests.fakes.hami import NODE, asks, node_view, state
 from tests.fakes.hami_scene import (
     hami_scene,
     of,
@@ -144,3 +154,60 @@ async def test_a_pod_that_waits_for_the_host_in_vain_is_failed(tmp_path: Path) -
     async with hami_scene(tmp_path, soft, lock=of("p1"), hami=beginning) as scene:
         assert "soft slices can't be had" in await refused(scene, (7, 0))
         assert (phase_of(scene, soft), scene.lock) == ("failed", None)
+
+
+class LateReader:
+    """An API server whose first answer comes late; ``pods`` are those of the node."""
+
+    def __init__(self, *pods: Pod, after_s: float) -> None:
+        self._pods = pods
+        self._after_s = after_s
+
+    async def read_node(self) -> NodeObject:
+        return NodeObject(
+            name=NODE,
+            uid="u",
+            version=ObjectVersion("1"),
+            labels={},
+            annotations={},
+            live=True,
+        )
+
+    async def read_pods(self) -> tuple[Pod, ...]:
+        await asyncio.sleep(self._after_s)
+        return self._pods
+
+    async def read_pod(self, key: PodKey) -> Pod | None:
+        return next((each for each in self._pods if each.key == key), None)
+
+
+def decide(reader: LateReader, *, known: bool) -> Decide:
+    """Return one of an agent to which the watches have shown no pod, or nothing at all yet."""
+    bus = Bus([])
+    bus.hami.claim("test").put(state())
+    bus.node.claim("test").put(node_view())
+    if known:
+        bus.pods.claim("test").put(Pods(pods=(), live=True))
+    offers = HamiOffers(
+        word="Ascend910B3",
+        resource=ResourceName("huawei.com/Ascend910B3"),
+        dialect=load_dialect("hami"),
+        mode=MODE,
+        node_name=NODE,
+        bus=bus,
+        specs=lambda _: ascend910b.SPEC,
+    )
+    return Decide(offers=offers, bus=bus, clock=Clock(), reader=reader)
+
+
+async def test_an_agent_that_has_just_started_waits_longer_for_its_first_look() -> None:
+    """A kubelet refuses for good, and asks as soon as the agent has registered."""
+    reader = LateReader(one("p1", 3), after_s=5)
+
+    found = await decide(reader, known=False).decide(asks((7, 0)))
+    late = await decide(reader, known=True).decide(asks((7, 0)))
+
+    assert isinstance(found, Decided)
+    assert found.assignment.npus == (3,)
+    assert isinstance(late, Refused)
+    assert "no answer within 3 s" in late.detail

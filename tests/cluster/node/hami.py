@@ -44,10 +44,11 @@ SOFT: Final = "hami-vnpu-core"
 ALLOCATED: Final = f"hami.io/{WORD}-devices-allocated"
 TO_ALLOCATE: Final = f"hami.io/{WORD}-devices-to-allocate"
 _OF_THE_NODE: Final = (
-    f"hami.io/node-register-{WORD}",
-    f"hami.io/node-handshake-{WORD}",
     LOCK,
     SOFT,
+    f"hami.io/node-register-{WORD}",
+    # It asks for every chip that it knows.
+    *(f"hami.io/node-handshake-{chip.word}" for chip in CHIPS),
 )
 _TICK_S: Final = 0.2  # a real scheduler looks every 15 s
 
@@ -97,6 +98,7 @@ class HamiScene:
             await agent.logged("registered with the kubelet")
             if soft:
                 await agent.logged("host prepared for soft slices")
+            await agent.until(lambda status: status["api"]["pods"])
             count = NPUS * SHARES
             await self.scene.offers(count, capacity=count, resource=RESOURCE)
             await self.scene.api.until(
@@ -206,7 +208,7 @@ async def hami_scene(scene: Scene, library: Path, *, version: str) -> AsyncItera
 
 
 async def _leave(api: Api, node: str) -> None:
-    """Take what the dialect wrote from the Node, which other scenes have too."""
+    """Take what agent and scheduler wrote from the Node, which other scenes have too."""
     none = dict.fromkeys(_OF_THE_NODE)
     await api.patch(node_path(node), {"metadata": {"annotations": none}})
 

@@ -16,13 +16,18 @@ from tests.cluster.api import Json, node_path, pod_path
 from tests.cluster.node.cluster_node import KUBELET
 from tests.cluster.node.hami import (
     LOCK,
+    NPUS,
     PHASE,
+    RESOURCE,
+    SHARES,
     SOFT,
     TO_ALLOCATE,
     HamiScene,
     annotations,
+    chosen,
     hardware,
     has_failed,
+    listed,
 )
 from tests.cluster.node.hami_pods import USES, Inside, container
 from tests.cluster.proxy import FaultProxy
@@ -141,6 +146,33 @@ async def test_what_runs_outlives_kubelet_and_agent(hami: HamiScene) -> None:
     assert still == before
     assert after.npu_variables() != before.npu_variables()
     assert said == {"true"}
+
+
+async def test_a_pod_that_comes_while_no_agent_runs_fails_and_holds_nobody_up(
+    hami: HamiScene,
+) -> None:
+    """HAMi A4: the kubelet puts nobody on devices that nobody serves, and his lock stays behind.
+
+    The agent gives it back when it comes, and the next pod runs.
+    """
+    scene = hami.scene
+    with hardware() as host:
+        async with hami.agent(host):
+            pass
+        await scene.offers(0, capacity=NPUS * SHARES, resource=RESOURCE)
+        await hami.create("early", container(npus=1))
+        await scene.api.until(
+            pod_path(scene.namespace, "early"), lambda pod: pod and has_failed(pod)
+        )
+        node = await scene.api.get(node_path(scene.node.name))
+        async with hami.agent(host) as agent:
+            await agent.logged("stale node lock released", lock=annotations(node)[LOCK])
+            await hami.create("next", container(npus=1))
+            inside = await hami.inside("next")
+            pod = await hami.settled("next")
+            npus = await chosen(agent, pod)
+
+    assert inside.npu_variables() == {"ASCEND_VISIBLE_DEVICES": listed(npus[0])}
 
 
 @asynccontextmanager
