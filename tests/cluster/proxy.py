@@ -8,7 +8,8 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import Enum
 from typing import Final
 
 from aiohttp import ClientError, ClientResponse, ClientSession, ClientTimeout, TCPConnector, web
@@ -24,6 +25,21 @@ class _Fault:
     of: str
     left: int
     answer: Callable[[web.Request], web.Response | None]
+
+
+class Stop(Enum):
+    """Where a request is stopped for ever."""
+
+    REQUEST = "before the server has it"
+    ANSWER = "once the server has answered"
+    HALF = "with the answer half passed on"
+
+
+@dataclass(slots=True, kw_only=True)
+class _Halt:
+    fits: Callable[[str], bool]
+    stop: Stop
+    reached: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 def _abort(transport: asyncio.Transport) -> None:
@@ -44,6 +60,7 @@ class FaultProxy:
         self._faults: list[_Fault] = []
         self._old = 0
         self._lost: list[_Fault] = []
+        self._halts: list[_Halt] = []
         self._connections: set[asyncio.Transport] = set()
         self._free = asyncio.Event()
         self._free.set()
@@ -99,6 +116,15 @@ class FaultProxy:
     def let_go(self) -> None:
         """Pass on what is kept, and keep nothing more."""
         self._free.set()
+
+    def halt(self, fits: Callable[[str], bool], *, stop: Stop) -> asyncio.Event:
+        """Stop the next request that *fits* there; the event says when it is.
+
+        It is told ``METHOD path?query content-type``. Whoever asked waits until it gives up.
+        """
+        halt = _Halt(fits=fits, stop=stop)
+        self._halts.append(halt)
+        return halt.reached
 
     def count(self, of: str) -> int:
         """Return how many requests reached the server that have *of* in them."""
@@ -158,6 +184,8 @@ class FaultProxy:
             if not self._free.is_set():
                 self._held.set()
             await self._free.wait()
+        halt = self._next_halt(f"{line} {request.content_type}")
+        await _stop(halt, Stop.REQUEST)
         url = request.rel_url
         if self._old and "watch" in request.query:
             self._old -= 1
@@ -176,7 +204,23 @@ class FaultProxy:
                     fault.left -= 1
                     await answer.read()
                     raise ConnectionResetError
+            if halt is not None:
+                body = await answer.read()
+                await _stop(halt, Stop.ANSWER)
+                half = web.StreamResponse(
+                    status=answer.status, headers=_passed(answer.headers.items())
+                )
+                await half.prepare(request)
+                await half.write(body[: len(body) // 2])
+                await _stop(halt, Stop.HALF)
             return await self._pass_on(request, answer)
+
+    def _next_halt(self, text: str) -> _Halt | None:
+        """Return what stops this request, and no other after it."""
+        found = next((each for each in self._halts if each.fits(text)), None)
+        if found is not None:
+            self._halts.remove(found)
+        return found
 
     async def _pass_on(self, request: web.Request, answer: ClientResponse) -> web.StreamResponse:
         stream = web.StreamResponse(status=answer.status, headers=_passed(answer.headers.items()))
@@ -185,6 +229,13 @@ class FaultProxy:
             await self._flow.wait()
             await stream.write(chunk)
         return stream
+
+
+async def _stop(halt: _Halt | None, here: Stop) -> None:
+    """Wait until whoever asked is gone, if it is *here* that the request is stopped."""
+    if halt is not None and halt.stop is here:
+        halt.reached.set()
+        await asyncio.Event().wait()
 
 
 def _passed(headers: object) -> list[tuple[str, str]]:
