@@ -48,7 +48,7 @@ class Bus:
     inventory: Latest[Inventory]
     """refresh-devices → subscribe-faults, read-health, read-usage, enable-shares, fold-health,
     watch-links, detect-hangs, watch-switches, write-cdi-spec, follow-hami-config, prepare-soft,
-    feed-metrics, meter-hami, post-events, probes"""
+    register-node, feed-metrics, meter-hami, post-events, probes"""
     readings: Topic[HealthReading]
     """read-health → fold-health, refresh-devices, enable-shares, watch-links"""
     shares: Latest[ShareStates]
