@@ -28,6 +28,7 @@ MAIN, TRAIN = container("main"), container("train")
         ([INIT, WEB, MAIN, TRAIN], f";{X};{X};", 2, "train"),
         ([WEB, MAIN, TRAIN], f";{X};", 1, "main"),
         ([MAIN], f";;{X};", 2, "main"),
+        ([MAIN, TRAIN], f";{X};", 0, "main"),
         ([MAIN, TRAIN], f";;;{X};", 3, None),
     ],
 )

@@ -2,8 +2,12 @@
 
 from ascend_agent.dialects import load_dialect
 from ascend_agent.model.allocation import Assignment, PreferenceRequest
-from ascend_agent.model.cluster import ForeignEdit, MetadataField
+from ascend_agent.model.cluster import ForeignEdit, MetadataField, NodeEdit
+from ascend_agent.model.health import NodeView
 from ascend_agent.model.ids import Millis
+from ascend_agent.model.isolation import IsolationTexts
+from ascend_agent.model.npu import DriverPhase, DriverState
+from ascend_agent.model.world import NodeWorld
 from tests.fakes.hami import CHIP_910B3, asks, device, lock, node, pod, world
 from tests.fakes.npus import npu
 from tests.fakes.specs import spec_of
@@ -33,6 +37,16 @@ def test_npus_have_their_generations_names_in_our_own_annotations() -> None:
 
 
 def test_isolation_stands_where_people_release_it() -> None:
+    texts = IsolationTexts(separated="Ascend910-1")
+    seen = NodeWorld(
+        view=NodeView(generation=1, npus=()),
+        specs={},
+        driver=DriverState(phase=DriverPhase.READY),
+        node=node(),
+        isolation=texts,
+        now=Millis(0),
+    )
+    (written,) = HAMI.report(seen).edits
     said = HAMI.isolation_said(node({"ascend-agent.io/manually-separated": "Ascend910-1"}))
     edit = ForeignEdit(
         pod=None,
@@ -43,5 +57,7 @@ def test_isolation_stands_where_people_release_it() -> None:
         at_ms=Millis(0),
     )
 
+    assert isinstance(written, NodeEdit)
+    assert written.annotations["ascend-agent.io/manually-separated"] == "Ascend910-1"
     assert said.texts.separated == "Ascend910-1"
     assert HAMI.is_release(edit)

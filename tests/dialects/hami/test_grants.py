@@ -88,6 +88,16 @@ def test_devices_of_other_nodes_and_vendors_are_not_ours() -> None:
     assert (dict(found.by_npu), found.unclear) == ({}, ())
 
 
+def test_of_a_slot_over_two_nodes_only_our_part_counts() -> None:
+    """A scheduler writes no such slot; people and old caches do."""
+    both = _granted(
+        allocated=f"{device(77, 16384)}{device(0, 16384)};",
+        runtime=info((77, {"temp": _LARGE}), (0, {"temp": _SMALL})),
+    )
+
+    assert _owned(both) == {0: [("uid-1", _SMALL)]}
+
+
 @pytest.mark.parametrize(
     ("options", "chip"),
     [

@@ -51,3 +51,13 @@ def test_nothing_is_known_before_the_pods_are() -> None:
 
     assert not holders([unknown]).known
     assert not holders([]).known
+
+
+def test_without_a_chip_no_annotation_is_ours() -> None:
+    """No entry of the configuration fits the NPUs, so no pod's devices are known by name."""
+    known = world(pod("p1", ";", allocated=f"{device(0, 16384)};"))
+    assert known.hami is not None
+    unnamed = dataclasses.replace(known, hami=dataclasses.replace(known.hami, chip=None))
+
+    assert set(holders([known]).holders) == {0}
+    assert dict(holders([unnamed]).holders) == {}

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from ascend_agent.dialects.hami.yaml_text import Section, first_of, read_yaml, shown
+from ascend_agent.dialects.hami.yaml_text import Section, Tree, first_of, read_yaml, shown
 
 
 def section(text: str) -> Section:
@@ -148,3 +148,10 @@ def test_a_long_or_strange_text_is_cut_and_escaped() -> None:
 def test_the_first_warnings_are_told_and_how_many_more_there_are() -> None:
     assert first_of(["a", "b"]) == ("a", "b")
     assert first_of(["a"] * 60) == (*["a"] * 50, "10 more of the kind; correct these first")
+
+
+@pytest.mark.parametrize(("value", "what"), [(None, "nothing"), (["a"], "a list")])
+def test_a_section_that_is_no_mapping_is_named(value: Tree, what: str) -> None:
+    """``- ~`` among the entries of a list is such a one."""
+    with pytest.raises(ValueError, match=f"nodes, entry 3: {what} is no mapping; write keys"):
+        Section(value, "nodes, entry 3")
