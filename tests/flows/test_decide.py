@@ -55,8 +55,10 @@ async def test_a_pod_that_comes_while_its_request_waits_is_served(tmp_path: Path
         await asyncio.sleep(1.7)
         scene.set_lock(of("p1"))
         scene.add(one("p1", 3))
+        came = asyncio.get_running_loop().time()
 
         assert (await asking).npus == (3,)
+        assert asyncio.get_running_loop().time() - came < 0.5, "news bring the next look at once"
 
 
 async def test_who_waits_for_a_pod_that_never_comes_is_told_within_three_seconds(
