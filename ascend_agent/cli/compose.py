@@ -23,7 +23,7 @@ from ascend_agent.settings import (
 _OF_THE_NODE = ("chip", "npus", "seed")
 _FOR_PEOPLE = {"log_level": LogLevel.CRITICAL, "log_style": LogStyle.CONSOLE}
 _OF_PEOPLE = frozenset({Command.SIM, Command.FAULTS})
-_BESIDE_PEOPLE = frozenset({"fault_config_dir", "hang_config"})
+_BESIDE_PEOPLE = frozenset({"device_config", "fault_config_dir", "hang_config", "node_config"})
 _SIMULATED_NAME = "simulated"
 """HAMi's scheduler knows a node by name, and a simulated one has nobody to give it one."""
 _LONGEST_S = {"an hour": 3600.0, "a week": 7 * 86400.0}

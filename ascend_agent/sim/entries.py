@@ -28,16 +28,21 @@ _SENTENCES = {
     "lock_waited_for": "pod {pod} waits for the node lock of {node}",
     "metered": "pod {pod}, container {container}: {used_mib} of {limit_mib} MiB used",
     "mode": "the operator turns the node to {slices} slices",
+    "chip_unknown": (
+        "HAMi's configuration has no entry for {chip}: no NPU is offered and no pod made; "
+        "--device-config names a file that has one"
+    ),
     "network_fit": "NPU {npu}: its network is fit again",
     "network_unfit": "NPU {npu}: its network is unfit, {level}. {action}",
     "over": "that was the story; the node stays up until Ctrl-C",
+    "pod_removed": "pod {pod} is gone, its NPUs are free",
     "pulse": "NPU {npu}: {fault}, once, {level}; {title}",
     "recovered": "NPU {npu}: {fault} is over, in service: {healthy}",
     "registered": "registered {resource}",
     "released": "NPU {npu}: {fault} no longer raises its level ({kind}), in service: {healthy}",
     "returned": "NPU {npu} is back in service, no longer {reasons}",
     "rules": "fault rules: {source}; refused: {refused}",
-    "scheduled": "pod {pod} is to get NPU {npus}, {grant} of each",
+    "scheduled": "pod {pod} is to get NPU {npus}: {grant}",
     "sliced": "pod {pod}, container {container} gets a slice of NPU {npus}: {variables}",
     "switch_fault": "switch {chip} port {ports}: fault {fault}, {level}; {title}. {action}",
     "switch_recovered": "switch {chip} port {ports}: {fault} is over",

@@ -172,6 +172,8 @@ def test_a_scenario_is_checked_when_asked_and_brings_its_rules(tmp_path: Path) -
         ("faults --fault-config-dir", "fault_config_dir"),
         ("sim --fault-config-dir", "fault_config_dir"),
         ("sim --hang-config", "hang_config"),
+        ("sim --device-config", "device_config"),
+        ("sim --node-config", "node_config"),
     ],
 )
 def test_people_may_name_files_as_seen_from_where_they_are(

@@ -1,5 +1,10 @@
 """Which story is told."""
 
+from pathlib import Path
+
+import pytest
+
+from ascend_agent.errors import ConfigError
 from ascend_agent.settings import DialectName, Settings, SimulatedNode
 from ascend_agent.settings.scenario_pods import ScenarioPod
 from ascend_agent.sim.stories import story_of
@@ -22,3 +27,13 @@ def test_with_one_it_has_the_pods_that_the_dialect_can_place() -> None:
 
     assert {type(act) for act in plain.acts} == {AdmitPod}
     assert [type(act) for act in hami.acts] == [CreatePod]
+
+
+@pytest.mark.parametrize("has_scenario", [False, True])
+def test_chips_that_can_not_be_read_are_told_before_it_begins(
+    tmp_path: Path, has_scenario: bool
+) -> None:
+    settings = Settings(dialect=DialectName.HAMI, device_config=tmp_path / "none.yaml")
+
+    with pytest.raises(ConfigError, match=r"none\.yaml: can't be read"):
+        story_of(settings, has_scenario=has_scenario)

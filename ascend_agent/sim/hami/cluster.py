@@ -6,8 +6,9 @@ business.
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -17,13 +18,14 @@ import aiohttp
 from ascend_agent.dialects.hami.chips import CHIPS
 from ascend_agent.dialects.hami.device_config import parse_device_config
 from ascend_agent.driver.simulated.presets import PRESETS
+from ascend_agent.errors import ConfigError
 from ascend_agent.model.hami import HamiChip
 from ascend_agent.model.health import NodeView
 from ascend_agent.settings import Settings
 from ascend_agent.settings.scenario_pods import ScenarioPod
 from ascend_agent.sim.cluster import FakeApiServer, node
 from ascend_agent.sim.differences import PodSight
-from ascend_agent.sim.entries import Entry
+from ascend_agent.sim.entries import Entry, Fact
 from ascend_agent.sim.hami.client import ApiClient, RequestError
 from ascend_agent.sim.hami.manifest import NAMESPACE, manifest
 from ascend_agent.sim.hami.news import scheduler_news
@@ -83,7 +85,10 @@ class HamiCluster:
             yield self
 
     async def run(self) -> None:
-        """Schedule and run pods until cancelled."""
+        """Schedule and run pods until cancelled; a chip that HAMi does not know is told of."""
+        if self.chip is None:
+            facts: dict[str, Fact] = {"chip": PRESETS[self._given.simulated.chip].chip_name}
+            self._tell(Entry(at_ns=time.monotonic_ns(), event="chip_unknown", facts=facts))
         async with asyncio.TaskGroup() as group:
             group.create_task(self._scheduler.run(), name="hami scheduler")
             group.create_task(self._runner.run(), name="hami kubelet")
@@ -99,9 +104,11 @@ class HamiCluster:
         if self.chip is None:
             return
         try:
-            await self._scheduler.create(manifest(pod, self.chip))
-        except (PodDeniedError, RequestError) as error:
-            self._hear(Notice(event="denied", facts={"pod": pod.pod, "reason": str(error)}))
+            with suppress(PodDeniedError):  # the scheduler tells of it
+                await self._scheduler.create(manifest(pod, self.chip))
+        except RequestError as error:
+            facts = {"pod": f"{NAMESPACE}/{pod.pod}", "reason": str(error)}
+            self._hear(Notice(event="denied", facts=facts))
 
     async def delete(self, pod: str) -> None:
         """Delete a pod, as far as it is there."""
@@ -140,10 +147,24 @@ class HamiCluster:
 
 
 def chips_of(settings: Settings) -> tuple[HamiChip, ...]:
-    """Return the chips of HAMi's configuration, which scheduler and agent read alike."""
-    if settings.device_config.is_file():
-        return tuple(parse_device_config(settings.device_config.read_text()).chips)
-    return tuple(CHIPS)
+    """Return the chips of HAMi's configuration, which scheduler and agent read alike.
+
+    Raises:
+        ConfigError: there is a file, or one was named, and it can't be used.
+
+    """
+    path = settings.device_config
+    if not path.exists() and "device_config" not in settings.model_fields_set:
+        return tuple(CHIPS)
+    try:
+        return tuple(parse_device_config(path.read_text()).chips)
+    except OSError as error:
+        why = f"can't be read ({error.strerror}); give a readable file"
+    except UnicodeDecodeError:
+        why = "is no text; give HAMi's device-config.yaml"
+    except ValueError as error:
+        why = str(error)
+    raise ConfigError(f"--device-config {path}: {why}")
 
 
 def chip_of(settings: Settings) -> HamiChip | None:

@@ -44,4 +44,5 @@ def scheduler_news(notice: Notice, view: Callable[[], NodeView | None]) -> Entry
 def _grant(facts: Mapping[str, str]) -> str:
     memory, core = (facts[key].split(",")[0] for key in ("memory_mib", "core_percent"))
     quota = f"{memory} MiB" + (f", {core} % of the cores" if core != "0" else "")
-    return f"{facts['template']} ({quota})" if facts["template"] else quota
+    grant = f"{facts['template']} ({quota})" if facts["template"] else quota
+    return f"{grant} of each" if "," in facts["devices"] else grant

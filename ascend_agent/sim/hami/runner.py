@@ -113,8 +113,7 @@ class PodRunner:
         await self._patch(f"/api/v1/namespaces/{key[0]}/pods/{key[1]}/status", {"status": status})
 
     def _end(self, key: tuple[str, str]) -> None:
-        for container in self._held.pop(key):
-            self._kubelet.remove(container)
+        self._kubelet.remove(*self._held.pop(key))
 
     def _containers(self, pod: Json) -> Iterator[Pod]:
         """Yield what each container asks of the kubelet, init containers first."""

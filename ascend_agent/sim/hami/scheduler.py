@@ -85,10 +85,10 @@ class Scheduler:
         """
         new = mutate(pod, self._chips, self._version)
         name = pod["metadata"]["name"]
-        if isinstance(new, Denied):
-            self._say("denied", pod=name, reason=new.reason)
-            raise PodDeniedError(f"pod {name}: {new.reason}")
         namespace = pod["metadata"].get("namespace", "default")
+        if isinstance(new, Denied):
+            self._say("denied", pod=f"{namespace}/{name}", reason=new.reason)
+            raise PodDeniedError(f"pod {name}: {new.reason}")
         return await self._api.create(f"/api/v1/namespaces/{namespace}/pods", new)
 
     async def run(self) -> None:

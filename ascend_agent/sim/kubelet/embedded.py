@@ -118,10 +118,10 @@ class EmbeddedKubelet:
                 raise
         return tuple(allocated)
 
-    def remove(self, pod: Pod) -> None:
-        """Let *pod* end: its devices are free at once."""
-        if self._book.release(pod):
-            self._publisher.publish(PodRemoved(pod=pod, at_ns=time.monotonic_ns()))
+    def remove(self, *containers: Pod) -> None:
+        """Let a pod of *containers* end: their devices are free at once, and it is told once."""
+        if held := [one for one in containers if self._book.release(one)]:
+            self._publisher.publish(PodRemoved(pod=held[0], at_ns=time.monotonic_ns()))
 
     async def restart(self, *, down_s: float = 0.0) -> None:
         """Die, stay away for *down_s*, and come back without any registration."""

@@ -6,6 +6,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
+from ascend_agent.errors import ConfigError
 from ascend_agent.settings import DialectName, DriverKind, Settings, SimulatedNode
 from ascend_agent.settings.scenario_pods import ScenarioPod
 from ascend_agent.sim.differences import PodSight
@@ -92,17 +95,29 @@ async def test_pods_come_and_go_and_a_denied_one_is_told(tmp_path: Path) -> None
         events = [entry.event for entry in told]
         assert [event for event in events if event != "handshake_asked"] == [
             "denied",
-            "denied",
             "unschedulable",
             "api_trouble",
         ]
+        (denied,) = [entry for entry in told if entry.event == "denied"]
+        assert denied.facts["pod"] == "default/large"
+
+
+async def test_a_pod_that_the_api_server_refuses_is_told_too(tmp_path: Path) -> None:
+    async with cluster(tmp_path) as (one, told):
+        for _ in range(2):
+            await one.create(ScenarioPod(at_s=0, pod="a"))
+
+        (denied,) = [entry for entry in told if entry.event == "denied"]
+        assert denied.facts["pod"] == "default/a"
 
 
 async def test_of_a_chip_that_hami_does_not_know_no_pod_is_made(tmp_path: Path) -> None:
     async with cluster(tmp_path, settings("950")) as (one, told):
         await one.create(ScenarioPod(at_s=0, pod="a"))
 
-        assert (one.chip, told) == (None, [])
+        assert one.chip is None
+        (entry,) = told
+        assert entry.sentence().startswith("HAMi's configuration has no entry for Ascend950")
 
 
 def test_the_chip_is_that_of_the_configuration(tmp_path: Path) -> None:
@@ -117,3 +132,24 @@ def test_the_chip_is_that_of_the_configuration(tmp_path: Path) -> None:
     assert [chip.word for chip in chips_of(own)] == ["Own"]
     found = [chip_of(one) for one in (own, settings(), settings("910C"))]
     assert [chip.word if chip else "" for chip in found] == ["Own", "Ascend910B3", "Ascend910C"]
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (None, "can't be read (No such file or directory); give a readable file"),
+        (b"{}", "has no section vnpus, or an empty one; give the chips there"),
+        (b"\xff", "is no text; give HAMi's device-config.yaml"),
+    ],
+)
+def test_a_file_that_can_not_be_used_is_named(
+    tmp_path: Path, content: bytes | None, why: str
+) -> None:
+    file = tmp_path / "device-config.yaml"
+    if content is not None:
+        file.write_bytes(content)
+
+    with pytest.raises(ConfigError) as caught:
+        chip_of(settings(device_config=file))
+
+    assert str(caught.value) == f"--device-config {file}: {why}"

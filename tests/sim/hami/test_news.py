@@ -18,9 +18,9 @@ SEEN = replace(SEEN, npu=replace(SEEN.npu, identity=replace(SEEN.npu.identity, d
 @pytest.mark.parametrize(
     ("template", "core", "grant"),
     [
-        ("vir05_1c_16g", "0", "vir05_1c_16g (16384 MiB)"),
-        ("", "40", "16384 MiB, 40 % of the cores"),
-        ("", "0", "16384 MiB"),
+        ("vir05_1c_16g", "0", "vir05_1c_16g (16384 MiB) of each"),
+        ("", "40", "16384 MiB, 40 % of the cores of each"),
+        ("", "0", "16384 MiB of each"),
     ],
 )
 def test_a_placed_pod_is_told_with_numbers_of_npus(template: str, core: str, grant: str) -> None:
@@ -39,6 +39,15 @@ def test_a_placed_pod_is_told_with_numbers_of_npus(template: str, core: str, gra
         {"pod": "default/p", "node": "n1", "npus": [5], "grant": grant},
     )
     assert "default/p is to get NPU 5" in entry.sentence()
+
+
+def test_of_one_npu_nothing_is_said_of_each() -> None:
+    facts = {"pod": "p", "node": "n", "template": "", "devices": DIE, "memory_mib": "16384"}
+    notice = Notice(event="scheduled", facts={**facts, "core_percent": "0"})
+
+    assert scheduler_news(notice, lambda: node(SEEN)).sentence() == (
+        "pod p is to get NPU 5: 16384 MiB"
+    )
 
 
 def test_before_there_is_a_view_no_npu_is_named() -> None:

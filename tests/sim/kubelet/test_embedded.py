@@ -219,6 +219,21 @@ async def test_a_removed_pod_frees_its_devices() -> None:
         assert (await stage.next(PodRemoved)).pod == pod(count=2)
 
 
+async def test_a_pod_of_several_containers_is_told_once() -> None:
+    plugin = FakePlugin(TWO)
+    async with staged() as stage, serving(plugin, stage.plugins / "npu.sock"):
+        await joined(stage, plugin)
+        both = (pod("a"), pod("b"))
+        await stage.kubelet.admit_containers(both)
+
+        stage.kubelet.remove(*both)
+        await stage.kubelet.admit(pod("c"))
+        stage.kubelet.remove(pod("c"))
+
+        removed = [(await stage.next(PodRemoved)).pod for _ in range(2)]
+        assert removed == [pod("a"), pod("c")]
+
+
 async def test_pods_are_admitted_strictly_one_after_another() -> None:
     """The kubelet never has two Allocates in flight; so two pods never get one device."""
     plugin = FakePlugin(TWO)
