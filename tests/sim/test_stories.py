@@ -31,7 +31,7 @@ def test_with_one_it_has_the_pods_that_the_dialect_can_place() -> None:
 
 @pytest.mark.parametrize("has_scenario", [False, True])
 def test_chips_that_can_not_be_read_are_told_before_it_begins(
-    tmp_path: Path, has_scenario: bool
+    tmp_path: Path, *, has_scenario: bool
 ) -> None:
     settings = Settings(dialect=DialectName.HAMI, device_config=tmp_path / "none.yaml")
 
