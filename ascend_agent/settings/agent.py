@@ -7,8 +7,10 @@ settings are found in ``build``, because they concern what was given, not what c
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, GetPydanticSchema, WithJsonSchema
+from pydantic_core.core_schema import no_info_plain_validator_function
 
 from ascend_agent.model.world import SharePolicy
 from ascend_agent.settings.forms import (
@@ -65,6 +67,18 @@ class LogStyle(StrEnum):
     CONSOLE = "console"
 
 
+def _node(value: object) -> SimulatedNode:
+    return value if isinstance(value, SimulatedNode) else SimulatedNode.model_validate(value)
+
+
+LateNode = Annotated[
+    SimulatedNode,
+    GetPydanticSchema(lambda _source, _handler: no_info_plain_validator_function(_node)),
+    WithJsonSchema({"type": "object"}),
+]
+"""A node whose validator is built when the first is given: it takes 1 MiB and real nodes none."""
+
+
 class Settings(HamiSettings):
     """The settings of one agent; frozen, each valid in itself."""
 
@@ -83,8 +97,9 @@ class Settings(HamiSettings):
     allow_unsafe_library: bool = Field(
         default=False, description="load a library that others than root can write"
     )
-    simulated: SimulatedNode = Field(
-        default=SimulatedNode(), description="the node of the simulated driver"
+    simulated: LateNode = Field(
+        default_factory=SimulatedNode.model_construct,
+        description="the node of the simulated driver",
     )
     kubelet_dir: AbsolutePath = Field(
         default=Path("/var/lib/kubelet"), description="the kubelet's root directory (--root-dir)"

@@ -12,7 +12,8 @@ from ascend_agent.settings.forms import AbsolutePath
 class HamiSettings(BaseModel):
     """The settings of the hami dialect; nothing else reads them."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    # Built only as a part of the whole ``Settings``.
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
     device_config: AbsolutePath = Field(
         default=Path("/device-config.yaml"),

@@ -77,7 +77,7 @@ class SimulatedNode(BaseModel):
     of a card.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     chip: str = Field(default="910B3", description="chip of every NPU of the node")
     npus: int | None = Field(

@@ -34,7 +34,7 @@ class SwitchPlace(BaseModel):
     ``id`` is the vendor's number of the fault besides its code.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     chip: int = Field(ge=0, lt=16)
     port: Annotated[tuple[int, ...], BeforeValidator(_parse_ports)] | None = None

@@ -30,7 +30,8 @@ Index = Annotated[int, Field(ge=0)]
 class Timed(BaseModel):
     """One entry of a scenario."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    # Built when the first entry is read: an agent on real NPUs reads none.
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
     at_s: float = Field(ge=0, le=LONGEST_S, description="seconds after the node's start instant")
 

@@ -1,12 +1,14 @@
 """Defaults, ranges and forms of the agent's settings."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
-from ascend_agent.settings import Settings
+from ascend_agent.settings import Settings, SimulatedNode
 
 
 def test_the_pod_resources_socket_follows_the_kubelets_root() -> None:
@@ -152,3 +154,28 @@ def test_an_api_server_takes_a_node_name_and_a_way_there(given: dict[str, Any], 
 
     assert obstacle.startswith(why)
     assert bool(obstacle) == bool(why)
+
+
+def test_a_simulated_node_is_checked_in_its_place() -> None:
+    node = SimulatedNode(chip="310P3")
+
+    assert Settings(simulated=node).simulated is node
+    assert Settings.model_validate({"simulated": {"npus": "3"}}).simulated.count == 3
+    assert Settings().simulated == SimulatedNode()
+    with pytest.raises(ValidationError) as caught:
+        Settings.model_validate({"simulated": {"chip": "B"}})
+    assert ("simulated", "chip") in [error["loc"] for error in caught.value.errors()]
+
+
+@pytest.mark.slow
+def test_settings_of_a_real_node_build_no_scenario() -> None:
+    """What checks one takes 1 MiB of the agent's memory."""
+    code = (
+        "from ascend_agent.settings import Settings, SimulatedNode, FaultStep\n"
+        "Settings()\n"
+        "print(SimulatedNode.__pydantic_complete__, FaultStep.__pydantic_complete__)"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.split() == ["False", "False"]

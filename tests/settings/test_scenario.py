@@ -213,7 +213,7 @@ def test_a_directory_is_no_scenario(tmp_path: Path) -> None:
 def test_every_example_is_a_scenario(path: Path) -> None:
     node = load_scenario(path)
 
-    assert node.steps
+    assert node.steps or node.pods
 
 
 def test_there_are_examples() -> None:
