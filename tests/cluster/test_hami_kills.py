@@ -33,7 +33,9 @@ from tests.cluster.hami_node import (
 )
 from tests.cluster.proxy import FaultProxy, Stop
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(280)]
+pytestmark = pytest.mark.cluster
+
+_LIMIT_S = 280  # below the time after which a run that hangs is ended
 
 seen = logging.getLogger(__name__)
 
@@ -98,6 +100,7 @@ SOME_TIME = (
 )
 
 
+@pytest.mark.timeout(_LIMIT_S)
 @pytest.mark.parametrize(
     "points",
     [ONE, TWO, REFUSED, SOME_TIME],

@@ -18,7 +18,7 @@ from tests.cluster.following import followed
 from tests.cluster.hami_node import HANDSHAKE, HamiNode, annotations, container, hami_node, pod
 from tests.cluster.waiting import eventually
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(280)]
+pytestmark = pytest.mark.cluster
 
 PODS = 4
 NODES = ("patch", "nodes")
@@ -59,6 +59,7 @@ class Talk:
                 await self._news.wait()
 
 
+@pytest.mark.timeout(280)  # the usual limit is as long as the rest
 async def test_two_minutes_at_rest_cost_one_write_an_answer(
     control_plane: ControlPlane, api: Api, own_namespace: str, fake_dcmi: Path, tmp_path: Path
 ) -> None:
