@@ -572,11 +572,12 @@ class Agent:
             api=bus.api.claim("follow-cluster"),
             foreign=bus.foreign.claim("follow-cluster"),
         )
-        tasks = [TaskSpec(name="follow-cluster", backoff=_ENDLESS, run=follow.run)]
+        tasks = [TaskSpec(name="follow-cluster", backoff=_ENDLESS, rank=1, run=follow.run)]
         if isinstance(cluster, ClusterOff):
             return tasks
         connect = ConnectCluster(connection=cluster, bus=bus)
-        tasks.append(TaskSpec(name="connect-cluster", backoff=_ENDLESS, run=connect.run))
+        # Allocates in flight, and what they leave behind, need it until they are through.
+        tasks.append(TaskSpec(name="connect-cluster", backoff=_ENDLESS, rank=2, run=connect.run))
         if self._settings.kubernetes_events:
             post = PostEvents(
                 poster=cluster,

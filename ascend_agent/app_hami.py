@@ -271,7 +271,7 @@ def _settle_tasks(parts: HamiParts) -> list[TaskSpec]:
         clock=parts.clock,
     )
     return [
-        TaskSpec(name="settle-allocations", backoff=_ENDLESS, run=settle.run),
+        TaskSpec(name="settle-allocations", backoff=_ENDLESS, rank=1, run=settle.run),
         TaskSpec(name="repair-lock", backoff=_ENDLESS, run=repair.run),
     ]
 

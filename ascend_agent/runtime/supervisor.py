@@ -4,6 +4,7 @@ What a flow does is its own business; that it must never end is decided here (PY
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -22,11 +23,16 @@ _REPEAT_S = 3600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskSpec:
-    """A task to keep alive: *run* is called anew after each failure."""
+    """A task to keep alive: *run* is called anew after each failure.
+
+    When the agent ends, tasks of a higher *rank* go on until all of lower ones have ended, which
+    may need them for that.
+    """
 
     name: str
     run: Callable[[], Awaitable[None]]
     backoff: Backoff = field(default=_DEFAULT)
+    rank: int = 0
 
     @property
     def vital(self) -> bool:
@@ -51,9 +57,17 @@ class Supervisor:
 
     async def run(self) -> None:
         """Run all tasks; raises an ExceptionGroup of RestartBudgetSpentError if one is given up."""
+        ranks: dict[int, list[asyncio.Task[None]]] = {}
         async with asyncio.TaskGroup() as group:
             for spec in self._specs:
-                group.create_task(self._keep_alive(spec), name=f"keep {spec.name}")
+                task = group.create_task(self._keep_alive(spec), name=f"keep {spec.name}")
+                ranks.setdefault(spec.rank, []).append(task)
+            try:
+                await asyncio.get_running_loop().create_future()
+            except asyncio.CancelledError:
+                for rank in sorted(ranks):
+                    await _end_all(ranks[rank])
+                raise
 
     async def _keep_alive(self, spec: TaskSpec) -> NoReturn:
         clock = asyncio.get_running_loop().time
@@ -109,6 +123,16 @@ async def _failure_of(spec: TaskSpec) -> Exception:
     if isinstance(error, Exception):
         return error
     raise error
+
+
+async def _end_all(tasks: Sequence[asyncio.Task[None]]) -> None:
+    """Cancel *tasks* once and wait for their clean-up, also where we are cancelled meanwhile."""
+    for task in tasks:
+        if not task.cancelling():  # a second time would end its clean-up
+            task.cancel()
+    while not all(task.done() for task in tasks):
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.wait(tasks)
 
 
 async def _call(spec: TaskSpec) -> None:

@@ -160,3 +160,36 @@ async def test_more_than_can_be_kept_is_said_and_the_rest_goes_on(
     assert said(caplog) == [("WARNING", "settlements missed")]
     assert vars(caplog.records[0])["count"] == 5
     assert scene.sent == [{PHASE: "failed"}]
+
+
+async def test_what_is_open_at_the_end_has_a_moment() -> None:
+    """What a call leaves that was let finish, or cut, while the agent ends."""
+    scene = Scene()
+    async with running(scene.flow.run):
+        await settle()
+        scene.leave(FAILED, FREE)
+
+    assert scene.sent == [{PHASE: "failed"}]
+    assert [key for _, key, _ in scene.cluster.removed] == [LOCK]
+
+
+async def test_the_end_waits_for_no_server_that_does_not_answer() -> None:
+    scene = Scene()
+    scene.cluster.hold = asyncio.Event()
+    clock = asyncio.get_running_loop().time
+    async with running(scene.flow.run):
+        scene.leave(FAILED)
+        await settle()
+        began = clock()
+
+    assert clock() - began == 2
+
+
+async def test_the_end_says_what_was_lost(caplog: pytest.LogCaptureFixture) -> None:
+    scene = Scene()
+    async with running(scene.flow.run):
+        await settle()
+        for _ in range(5):
+            scene.leave(FREE)
+
+    assert said(caplog) == [("WARNING", "settlements missed")]

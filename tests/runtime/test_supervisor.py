@@ -150,6 +150,45 @@ async def test_a_cancelled_supervisor_ends_its_tasks_at_once(looptime: LoopTimeP
     assert states.value == (TaskState(name="watch", running=True, restarts=0),)
 
 
+async def test_a_task_of_a_higher_rank_goes_on_until_those_that_need_it_have_ended() -> None:
+    """An Allocate that is let finish needs the API server until it has."""
+    ended: list[str] = []
+
+    def flow(name: str, takes_s: float) -> Flow:
+        async def run() -> None:
+            try:
+                await stay()
+            finally:
+                await asyncio.sleep(takes_s)
+                ended.append(name)
+
+        return Flow(run)
+
+    supervisor, _ = supervise(
+        TaskSpec(name="connect", run=flow("connect", 0).run, rank=2),
+        TaskSpec(name="settle", run=flow("settle", 1).run, rank=1),
+        TaskSpec(name="serve", run=flow("serve", 3).run),
+        TaskSpec(name="watch", run=flow("watch", 0).run),
+    )
+
+    await run_for(supervisor, 5)
+
+    assert ended == ["watch", "serve", "settle", "connect"]
+
+
+async def test_a_rank_that_is_given_up_takes_all_others_along() -> None:
+    flow, needed = Flow(fail), Flow(stay)
+    supervisor, _ = supervise(
+        TaskSpec(name="serve", run=flow.run, backoff=Backoff(delays_s=(1,))),
+        TaskSpec(name="connect", run=needed.run, rank=1),
+    )
+
+    with pytest.raises(ExceptionGroup) as caught:
+        await supervisor.run()
+
+    assert caught.group_contains(RestartBudgetSpentError)
+
+
 @pytest.mark.parametrize("way", [end, fail], ids=["returns", "fails"])
 async def test_a_task_that_swallows_its_cancellation_is_not_restarted(
     way: Callable[[], Awaitable[None]], looptime: LoopTimeProxy
