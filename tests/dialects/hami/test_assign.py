@@ -658,3 +658,14 @@ def test_a_pod_without_a_grant_on_record_gets_what_its_slot_says() -> None:
     found = _assigned(asks((0, 0)), world(waits, annotations=lock("p1")))
 
     assert (found.slice, found.container) == (TemplateSlice(template=SLICE), "")
+
+
+def test_a_soft_slice_of_an_unknown_container_has_a_directory_of_its_slot() -> None:
+    """Each container has its own, and a name without a container would be refused."""
+    unknown = {"hami.io/Ascend910B3-devices-allocated": None, **SOFT}
+    waits = pod("p1", f";{X}", annotations=unknown, uid="u")
+
+    found = _assigned(asks((0, 0)), world(waits, hami=state(soft=True), annotations=lock("p1")))
+
+    assert isinstance(found.slice, SoftSlice)
+    assert (found.container, found.slice.directory) == ("", "u_slot1")
