@@ -39,7 +39,7 @@ Texts = Annotated[tuple[str, ...], BeforeValidator(_nothing_is_empty)]
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="allow", populate_by_name=False)
+    model_config = ConfigDict(frozen=True, extra="allow", populate_by_name=False, defer_build=True)
 
 
 class _Selectors(_Part):

@@ -245,3 +245,21 @@ def _idle_for(vnpu: Vnpu, seen: Sequence[tuple[int, dict[int, Vnpu], Counter[str
             break
         first = second
     return last - first
+
+
+def test_a_look_that_failed_forgets_what_was_idle_and_nothing_else() -> None:
+    """The grace begins anew, for nobody knows what was in use meanwhile; who owns what is known."""
+    seen = _Npu()
+    seen.at(0, P1, _vnpu(100))
+    seen.told(5, ())
+    assert seen.memory is not None
+    assert set(seen.memory.idle) == {VnpuId(100)}
+
+    after = forget_idle(seen.memory)
+
+    assert dict(after.idle) == {}
+    assert (after.began_at_ms, after.claims, after.changed_at_ms) == (
+        seen.memory.began_at_ms,
+        seen.memory.claims,
+        seen.memory.changed_at_ms,
+    )
