@@ -58,7 +58,10 @@ async def admitted(node: HamiNode, kubelet: HamiKubelet, *, count: int) -> None:
     All that run end where nobody comes: a pod may wait for just their devices.
     """
     coming: asyncio.Queue[Json] = asyncio.Queue(count)
-    async with beside(node.follow(coming), name="bound pods"):
+    async with (
+        beside(node.follow(coming), name="bound pods"),
+        asyncio.TaskGroup() as ending,  # the next one is admitted meanwhile
+    ):
         for _ in range(count):
             found = None
             while found is None:
@@ -70,7 +73,7 @@ async def admitted(node: HamiNode, kubelet: HamiKubelet, *, count: int) -> None:
                         await kubelet.end(name)
             await kubelet.admit(found)
             for name in kubelet.running[:-RUNNING]:
-                await kubelet.end(name)
+                ending.create_task(kubelet.end(name))
 
 
 async def told_apart(node: HamiNode, kubelet: HamiKubelet) -> None:
