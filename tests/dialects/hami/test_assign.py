@@ -374,6 +374,19 @@ def test_the_next_container_of_the_pod_served_last_needs_no_lock() -> None:
     assert found.settle == (), "the lock is another pod's"
 
 
+def test_the_pod_served_last_needs_nobody_to_be_asked_about_the_lock() -> None:
+    """Its containers follow at once, and the lock's new owner may not have been seen yet."""
+    rest = pod(
+        "p1",
+        f";{device(1, 16384)};",
+        allocated=f"{device(0, 16384)};{device(1, 16384)};",
+        containers=[container("a"), container("b")],
+    )
+    seen = world(rest, annotations=lock("new"), facts={"served": rest.uid})
+
+    assert _assigned(asks((3, 0)), seen).container == "b"
+
+
 def test_nothing_is_decided_while_nobody_waits() -> None:
     """The watch lags behind the kubelet: what is missing is read."""
     found = _unknown(asks((0, 0)), world(annotations=lock("p1")))
@@ -382,6 +395,10 @@ def test_nothing_is_decided_while_nobody_waits() -> None:
     assert found.otherwise.reason is RefusalReason.NO_POD
     assert found.otherwise.failure == ()
     assert "schedulerName" in found.otherwise.detail
+    live = _unknown(asks((0, 0)), world(facts={"fresh": True}))
+    assert "no pod of this node has devices" in live.otherwise.detail
+    other = _unknown(asks((0, 0), (1, 0)), world(pod("p1", X)))
+    assert "pods that wait want another number: default/p1 (1)" in other.otherwise.detail
 
 
 def test_nothing_is_decided_while_the_lock_names_a_pod_nobody_has_seen() -> None:
@@ -389,6 +406,8 @@ def test_nothing_is_decided_while_the_lock_names_a_pod_nobody_has_seen() -> None
     found = _unknown(asks((0, 0)), world(pod("p1", X), annotations=lock("new")))
 
     assert found.pods == (PodKey(namespace="default", name="new"),)
+    assert "it may be for default/p1 (1), which could not be made sure of" in found.otherwise.detail
+    assert "the node lock names 'default/new'" in found.otherwise.detail
 
 
 def test_nothing_is_decided_while_nobody_knows_the_lock() -> None:
@@ -458,6 +477,18 @@ def test_strictly_nobody_but_the_owner_of_a_lock_is_served() -> None:
     refused = _unknown(asks((0, 0)), alone).otherwise
     assert "--hami-strict-lock" in refused.detail
     assert "default/p2" in refused.detail
+
+
+def test_strictly_an_owner_that_is_still_being_bound_is_waited_for() -> None:
+    """Its own Allocate is still to come, so this one is of somebody else."""
+    strict = state(rules=HamiRules(strict_lock=True))
+    heir = PodKey(namespace="default", name="heir")
+    unbound = pod("heir", f"{device(1, 16384)};", on=None)
+    facts = {"fresh": True, "others": {heir: unbound}}
+
+    seen = world(pod("p1", X), hami=strict, annotations=lock("heir"), facts=facts)
+
+    assert "--hami-strict-lock" in _unknown(asks((0, 0)), seen).otherwise.detail
 
 
 def test_strictly_an_owner_that_is_gone_is_none() -> None:
