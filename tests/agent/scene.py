@@ -29,6 +29,7 @@ WRONG_OPTIONS = 2
 
 _PATIENCE_S = 20.0
 _LOOK_AGAIN_S = 0.02
+_TOLD = 20
 _LINE_BYTES = 4 * 1024 * 1024
 
 
@@ -89,15 +90,19 @@ class AgentProcess:
 
     async def logged(self, phrase: str, **facts: object) -> Facts:
         """Return the oldest line of that phrase with those facts that was not returned yet."""
-        async with asyncio.timeout(_PATIENCE_S):
-            while True:
-                for number, line in enumerate(self.lines):
-                    wanted = line["msg"] == phrase and facts.items() <= line.items()
-                    if wanted and number not in self._taken:
-                        self._taken.add(number)
-                        return line
-                self._news.clear()
-                await self._news.wait()
+        try:
+            async with asyncio.timeout(_PATIENCE_S):
+                while True:
+                    for number, line in enumerate(self.lines):
+                        wanted = line["msg"] == phrase and facts.items() <= line.items()
+                        if wanted and number not in self._taken:
+                            self._taken.add(number)
+                            return line
+                    self._news.clear()
+                    await self._news.wait()
+        except TimeoutError:
+            told = "\n".join(map(str, [*self.lines[-_TOLD:], *self.noise[-_TOLD:]]))
+            raise TimeoutError(f"{phrase!r} was not logged, but:\n{told}") from None
 
     def told(self, phrase: str) -> list[Facts]:
         """Return every line of that phrase so far."""
