@@ -25,6 +25,7 @@ from ascend_agent.sim.hami.ways import USUAL, Ways
 from ascend_agent.sim.hami.webhook import Denied, mutate
 from ascend_agent.sim.hami.words import (
     FILTERED,
+    NODE,
     PREDICATED,
     SCHEDULER,
     Json,
@@ -159,10 +160,10 @@ class Scheduler:
     async def _serve(self) -> NoReturn:
         clock = asyncio.get_running_loop().time
         while True:
-            waiting = self._waiting()
+            waiting, held = self._waiting(), set[str]()
             for key in waiting:
                 try:
-                    await self._schedule(key)
+                    await self._schedule(key, held)
                 except RequestError as error:
                     # Whatever it was, the next round starts from what is true then.
                     self._say_once(key, "unbound", reason=str(error))
@@ -178,9 +179,15 @@ class Scheduler:
         ]
         return [key for _, key in sorted(waiting, key=lambda one: one[0])]
 
-    async def _schedule(self, key: tuple[str, str]) -> None:
+    async def _schedule(self, key: tuple[str, str], held: set[str]) -> None:
+        """Bring one pod as far as it gets; *held* are the nodes whose lock another pod has."""
         pod = self._pods.items.get(key)
         if pod is None or pod["spec"].get("nodeName"):
+            return
+        placed = pod["metadata"].get("annotations", {}).get(NODE)
+        if placed in held:
+            # A crowd that waits for one lock must not ask for it one by one.
+            self._say_once(key, "lock_held", node=placed)
             return
         choice = self._chooser.choose(pod)
         if isinstance(choice, Unfit):
@@ -203,6 +210,7 @@ class Scheduler:
         asking = [ask for ask in asks_of(pod, choice.chip, self._version) if ask.count]
         locks = not all(ask.init for ask in asking)
         if locks and not await self._binder.lock(pod, choice.node):
+            held.add(choice.node)
             self._say_once(key, "lock_held", node=choice.node)
             return
         patch["metadata"]["annotations"] |= self._binder.phase("allocating")
