@@ -247,6 +247,16 @@ def _idle_for(vnpu: Vnpu, seen: Sequence[tuple[int, dict[int, Vnpu], Counter[str
     return last - first
 
 
+def test_a_template_of_which_all_are_owned_hides_no_surplus_of_another() -> None:
+    npu = _Npu()
+    owned = (_claim("p1"), _claim("p2", template=_LARGE))
+    small, spare = _vnpu(100), _vnpu(101, template=_LARGE, container=0)
+    large = _vnpu(102, template=_LARGE, used=True)
+    npu.at(0, owned, small, large, spare)
+
+    assert _ids(npu.at(120, owned, small, large, spare).surplus) == [101]
+
+
 def test_a_look_that_failed_forgets_what_was_idle_and_nothing_else() -> None:
     """The grace begins anew, for nobody knows what was in use meanwhile; who owns what is known."""
     seen = _Npu()

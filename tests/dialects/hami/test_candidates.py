@@ -90,6 +90,15 @@ def test_the_pod_that_was_bound_first_comes_first() -> None:
     assert _ranked(never, late, early) == ["p2", "p1", "p3"]
 
 
+@pytest.mark.parametrize("time", ["\u00b2", "9" * 5000, "-1"])
+def test_a_time_that_is_no_number_of_seconds_is_none(time: str) -> None:
+    """Anybody may write it: digits that no number has, and more than Python reads."""
+    early = pod("p2", X, bound_at=9)
+    odd = pod("p1", X, annotations={"hami.io/bind-time": time})
+
+    assert _ranked(odd, early) == ["p2", "p1"]
+
+
 def test_of_two_bound_in_one_second_the_older_one_comes_first() -> None:
     young = dataclasses.replace(pod("p1", X), created_at_ms=Millis(2000))
     old = dataclasses.replace(pod("p2", X), created_at_ms=Millis(1000))
