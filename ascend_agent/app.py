@@ -209,6 +209,7 @@ class Agent:
         facts = {
             "version": version("ascend-agent"),
             "driver": settings.driver.value,
+            "dialect": settings.dialect.value,
             "device_plugin_dir": settings.device_plugin_dir,
             "kubelet_socket": settings.kubelet_socket,
             "pod_resources_socket": settings.pod_resources_socket,

@@ -13,6 +13,7 @@ from ascend_agent.errors import ConfigError
 from ascend_agent.settings import (
     DialectName,
     DriverKind,
+    HamiSettings,
     LogLevel,
     LogStyle,
     Problem,
@@ -93,6 +94,20 @@ def compose(arguments: Arguments) -> tuple[Settings, Show]:
     elif not problems:
         return built, show
     raise ConfigError("\n".join(problems))
+
+
+def without_effect(settings: Settings, arguments: Arguments) -> list[tuple[str, str]]:
+    """Return each option that was given and that no part of the agent reads, and why.
+
+    A value that is passed over in silence is one that somebody relies on (CF-1).
+    """
+    if settings.dialect is DialectName.HAMI:
+        return []
+    return [
+        (one.name, "it belongs to the hami dialect: add --dialect=hami or remove it")
+        for sets, one in arguments.given.items()
+        if sets in HamiSettings.model_fields
+    ]
 
 
 def _value(sets: str, one: Given, command: Command) -> str:

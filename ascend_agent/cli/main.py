@@ -54,31 +54,32 @@ def _perform(arguments: Arguments, adopted: Adopted) -> int:  # noqa: PLR0911 --
         return _print_version()
     _expect_signals(arguments.command)
     from ascend_agent.cli import commands  # noqa: PLC0415 -- brings the settings' models
-    from ascend_agent.cli.compose import compose  # noqa: PLC0415 -- the same
+    from ascend_agent.cli.compose import compose, without_effect  # noqa: PLC0415 -- the same
 
     settings, show = compose(arguments)
+    warnings = [*arguments.warnings, *without_effect(settings, arguments)]
     environment = adopted.environment
     if settings.library_path is not None:
         # Set for the whole process, it would make the loader search there for our libraries too.
         environment = {**environment, "LD_LIBRARY_PATH": settings.library_path}
     match arguments.command:
         case Command.RUN:
-            return commands.run(settings, environment, arguments.warnings)
+            return commands.run(settings, environment, warnings)
         case Command.SIM:
-            return commands.simulate(settings, show, environment, arguments.warnings)
+            return commands.simulate(settings, show, environment, warnings)
         case Command.DEVICES:
-            return commands.devices(settings, show, environment, arguments.warnings)
+            return commands.devices(settings, show, environment, warnings)
         case Command.DOCTOR:
             return commands.doctor(
                 settings,
                 show,
                 dataclasses.replace(adopted, environment=environment),
-                arguments.warnings,
+                warnings,
             )
         case Command.FAULTS:
             return commands.faults(settings, show)
         case Command.DEREGISTER:
-            return commands.deregister(settings, show, arguments.warnings)
+            return commands.deregister(settings, show, warnings)
 
 
 def _expect_signals(command: Command) -> None:

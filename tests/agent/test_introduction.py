@@ -49,6 +49,7 @@ async def test_the_kubelets_directories_are_found_each_by_itself_and_logged(
         elsewhere,
     )
     assert (facts["driver"], facts["inject"], facts["shares"]) == ("simulated", "devices", 1)
+    assert facts["dialect"] == "plain"
 
 
 async def test_a_directory_that_was_told_is_not_sought(

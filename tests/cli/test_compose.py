@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ascend_agent.cli.arguments import parse
-from ascend_agent.cli.compose import Show, compose
+from ascend_agent.cli.compose import Show, compose, without_effect
 from ascend_agent.errors import ConfigError
 from ascend_agent.settings import DriverKind, FaultStep, LogLevel, LogStyle, Settings
 
@@ -217,3 +217,25 @@ def test_there_must_be_something_to_check_and_time_for_it(tmp_path: Path) -> Non
     ]
     path.write_text("{npus: some}")
     assert len(refusals(f"sim --check --scenario {path}")) == 1
+
+
+@pytest.mark.parametrize(
+    ("argv", "environment", "named"),
+    [
+        ("run --hami-handshake=20", {}, ["--hami-handshake"]),
+        ("run", {"ASCEND_AGENT_VNPU_SWEEP": "off"}, ["ASCEND_AGENT_VNPU_SWEEP"]),
+        ("run --dialect=hami --hami-handshake=20 --node-name=n1", {}, []),
+        ("run --node-name=n1", {}, []),
+    ],
+)
+def test_an_option_of_another_dialect_is_said_to_do_nothing(
+    argv: str, environment: dict[str, str], named: list[str]
+) -> None:
+    """CF-1: a setting had no effect, and nobody was told."""
+    arguments = parse(argv.split(), environment)
+    settings, _ = compose(arguments)
+
+    told = without_effect(settings, arguments)
+
+    assert [name for name, _ in told] == named
+    assert all("--dialect=hami" in why for _, why in told)
