@@ -119,8 +119,11 @@ class Decide:
             (edit, at)
             for edit, at in self._unseen
             if now - at < _REMEMBERED_S
-            and edit.uid in known
-            and _set(edit.annotations).items() - known[edit.uid].annotations.items()
+            # One that the watch has not shown yet was read live, and will be read so again.
+            and (
+                edit.uid not in known
+                or _set(edit.annotations).items() - known[edit.uid].annotations.items()
+            )
         ]
 
     async def _may_read(self, wakeup: Wakeup, pause_s: float, until: float) -> bool:

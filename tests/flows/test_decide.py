@@ -13,7 +13,7 @@ from ascend_agent.dialects import load_dialect
 from ascend_agent.flows.decide import Decide, Decided
 from ascend_agent.flows.hami_offers import HamiOffers
 from ascend_agent.model.allocation import Refused
-from ascend_agent.model.cluster import NodeObject
+from ascend_agent.model.cluster import NodeObject, PodEdit
 from ascend_agent.model.ids import ObjectVersion, ResourceName
 from ascend_agent.model.pods import Pod, PodKey, PodPhase, Pods
 from ascend_agent.runtime.clock import Clock
@@ -213,3 +213,18 @@ async def test_an_agent_that_has_just_started_waits_longer_for_its_first_look() 
     assert found.assignment.npus == (3,)
     assert isinstance(late, Refused)
     assert "no answer within 3 s" in late.detail
+
+
+async def test_a_pod_that_failed_before_any_watch_showed_it_is_not_chosen_again() -> None:
+    """The next request comes right behind, and its live read shows the pod as it was."""
+    far, near = one("far", 99, bound_at=1), one("near", 1, bound_at=2)
+    deciding = decide(LateReader(far, near, after_s=0), known=True)
+
+    first = await deciding.decide(asks((7, 0)))
+    assert isinstance(first, Refused)
+    deciding.remember_failed([edit for edit in first.failure if isinstance(edit, PodEdit)])
+    second = await deciding.decide(asks((7, 1)))
+
+    assert first.pod == far.ref
+    assert isinstance(second, Decided)
+    assert second.assignment.pod == near.ref
