@@ -130,8 +130,8 @@ class Scene:
     async def process(self, name: str) -> int:
         """Return the process of a pod that holds its NPUs, as this machine numbers it."""
         uid = (await self.runs(name))["metadata"]["uid"]
-        (holder,) = (pid for pid, line in self.processes(uid) if HOLD in line)
-        return holder
+        # What the shell starts has the shell's command line until it is a program of its own.
+        return min(pid for pid, line in self.processes(uid) if HOLD in line)
 
     async def refused(self, name: str) -> str:
         """Wait until a pod has failed before it ran, and return what its status says why."""
