@@ -36,8 +36,10 @@ from ascend_agent.runtime.backoff import Backoff
 
 T = TypeVar("T")
 
-_BURST: Final = 20  # patches of the whole node at once, and one more each tenth of a second
-_EVERY_S: Final = 0.1
+# Patches of the whole node at once, and so many more a second: an Allocate takes two, and a kubelet
+# admits pods as fast as they are answered. What errs has a back-off of its own.
+_BURST: Final = 100
+_EVERY_S: Final = 0.02
 _BACKOFF: Final = Backoff(delays_s=(0.1, 0.3, 1.0, 2.0, 5.0, 10.0), endless=True)
 _WITHIN_S: Final = 10.0
 

@@ -116,10 +116,10 @@ async def test_a_burst_of_patches_is_slowed_down_for_the_whole_node(
 ) -> None:
     """SC-3: whatever goes wrong in a flow, the API server is not flooded."""
     async with editing(scene) as editor:
-        for value in range(120):
+        for value in range(180):
             await editor.apply(edit(scene, str(value)))
 
-    assert 9.5 <= looptime <= 11
+    assert 1.5 <= looptime <= 2.5
 
 
 @pytest.mark.parametrize("there", ["another", "none"])
