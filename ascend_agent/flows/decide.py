@@ -101,7 +101,7 @@ class Decide:
         """
         now = asyncio.get_running_loop().time()
         self._served = None if pod is None else (pod.uid, now)
-        self._unseen += [(edit, now) for edit in edits]
+        self._lay_over(edits)
 
     def remember_failed(self, edits: Sequence[PodEdit]) -> None:
         """Note what is about to be edited of a pod that gets no answer.
@@ -109,6 +109,9 @@ class Decide:
         The kubelet has given that pod up and asks for the next one at once, long before the API
         server shows why the first one waits no more.
         """
+        self._lay_over(edits)
+
+    def _lay_over(self, edits: Sequence[PodEdit]) -> None:
         now = asyncio.get_running_loop().time()
         self._unseen += [(edit, now) for edit in edits]
 

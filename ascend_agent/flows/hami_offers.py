@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ascend_agent.bus import Bus
-from ascend_agent.flows.offers import SpecOf
+from ascend_agent.flows.offers import SpecOf, offer_of
 from ascend_agent.interfaces import SchedulerDialect, SlicingMode
 from ascend_agent.model.allocation import DeviceGroup
 from ascend_agent.model.chip import ChipSpec
 from ascend_agent.model.hami import HamiState
 from ascend_agent.model.health import NodeView, NpuView
-from ascend_agent.model.ids import Millis, NodeName, PodUid, ResourceName
+from ascend_agent.model.ids import Millis, NodeName, ResourceName
 from ascend_agent.model.kubelet import Offer
 from ascend_agent.model.npu import Npu
 from ascend_agent.model.world import ClusterFacts, SharePolicy, World
@@ -59,13 +59,9 @@ class HamiOffers:
 
     def offer(self, view: NodeView) -> Offer:
         """Return the list for the kubelet."""
-        return Offer(
-            groups=self.groups(view),
-            generation=view.generation,
-            causes={v.npu.phy: v.cause_ns for v in view.npus if v.cause_ns is not None},
-        )
+        return offer_of(self.groups(view), view)
 
-    def world(self, view: NodeView, now: Millis, *, served: PodUid | None = None) -> World:
+    def world(self, view: NodeView, now: Millis) -> World:
         """Return what a decision may rest on, as the watches show it."""
         pods = self.bus.pods.value
         return World(
@@ -80,7 +76,6 @@ class HamiOffers:
                 node=self.bus.own_node.value,
                 pods=pods.pods if pods else (),
                 known=pods is not None,
-                served=served,
             ),
         )
 

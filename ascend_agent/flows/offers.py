@@ -52,6 +52,15 @@ class Offers(Protocol):
         """Return what a decision about this resource may rest on."""
 
 
+def offer_of(groups: tuple[DeviceGroup, ...], view: NodeView) -> Offer:
+    """Return the list of *groups* of *view*, with the driver events behind what changed."""
+    return Offer(
+        groups=groups,
+        generation=view.generation,
+        causes={npu.npu.phy: npu.cause_ns for npu in view.npus if npu.cause_ns is not None},
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceOffers:
     """How the NPUs of one device word are cut, named and shown."""
@@ -83,11 +92,7 @@ class ResourceOffers:
 
     def offer(self, view: NodeView) -> Offer:
         """Return the list for the kubelet."""
-        return Offer(
-            groups=self.groups(view),
-            generation=view.generation,
-            causes={v.npu.phy: v.cause_ns for v in view.npus if v.cause_ns is not None},
-        )
+        return offer_of(self.groups(view), view)
 
     def world(self, view: NodeView, now: Millis) -> World:
         """Return what a decision about this resource may rest on."""
