@@ -117,8 +117,8 @@ class KubeletEndpoint:
         if cycle is None:
             return
         limits = self._limits
-        cycle.server.stop_listening()
         try:
+            await cycle.server.stop_listening()
             await cycle.calls.drain(grace_s=limits.allocate_grace_s, undo_s=limits.undo_s)
         finally:
             self._lists.end_streams()

@@ -16,6 +16,7 @@ from grpclib.exceptions import GRPCError
 from grpclib.protocol import H2Protocol
 
 from ascend_agent.kubelet.protocol import BytesCodec, GuardedProtocol
+from ascend_agent.runtime.listening import stop_accepting
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +66,7 @@ class KubeletServer(grpclib.server.Server):
         )
         self._mapping = _Methods(self._mapping)
         logging.getLogger("grpclib.server").addFilter(_tame)
+        self._listener: asyncio.Server | None = None  # what grpclib knows as an AbstractServer
         self._peers: set[GuardedProtocol] = set()
         self._alone = asyncio.Event()
         self._alone.set()
@@ -75,16 +77,16 @@ class KubeletServer(grpclib.server.Server):
         As ``start`` does, but so that a cancellation in between finds the server known and
         ``shutdown`` can close it.
         """
-        self._server = await self._loop.create_unix_server(
+        self._server = self._listener = await self._loop.create_unix_server(
             self._protocol_factory, sock=listener, start_serving=False
         )
         self._server_closed_fut = self._loop.create_future()
-        await self._server.start_serving()
+        await self._listener.start_serving()
 
-    def stop_listening(self) -> None:
+    async def stop_listening(self) -> None:
         """Accept no connection any more; those there are live on."""
-        if self._server is not None:
-            self._server.close()
+        if self._listener is not None:
+            await stop_accepting(self._listener)
 
     async def shutdown(self, *, settle_s: float) -> None:
         """Let running calls end for *settle_s*, say goodbye, cut who is left, close.
@@ -94,8 +96,8 @@ class KubeletServer(grpclib.server.Server):
         """
         if self._server is None:
             return
-        self.stop_listening()
         try:
+            await self.stop_listening()
             running = {
                 task
                 for handler in self._handlers

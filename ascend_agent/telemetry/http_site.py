@@ -17,6 +17,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from ascend_agent.errors import HostError
+from ascend_agent.runtime.listening import stop_accepting
 from ascend_agent.runtime.threads import Threads
 from ascend_agent.telemetry.http import Pages
 
@@ -68,7 +69,7 @@ class Site:
         trace: TracebackType | None,
     ) -> None:
         if self._listener is not None:
-            self._listener.close()
+            await stop_accepting(self._listener)
         await self._runner.cleanup()
         # Whoever does not read what was sent to him would keep his connection open.
         for transport in tuple(self._open):

@@ -14,6 +14,7 @@ from typing import Final
 
 from aiohttp import ClientError, ClientResponse, ClientSession, ClientTimeout, TCPConnector, web
 
+from ascend_agent.runtime.listening import stop_accepting
 from tests.cluster.control_plane import ControlPlane
 
 _HOP_BY_HOP: Final = {"connection", "keep-alive", "transfer-encoding", "host", "content-length"}
@@ -147,14 +148,18 @@ class FaultProxy:
         ) as self._upstream:
             app.router.add_route("*", "/{path:.*}", self._serve)
             await runner.setup()
-            await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=own).start()
-            self.url = f"https://127.0.0.1:{runner.addresses[0][1]}"
+            assert runner.server is not None
+            listener = await asyncio.get_running_loop().create_server(
+                runner.server, "127.0.0.1", 0, ssl=own
+            )
+            self.url = f"https://127.0.0.1:{listener.sockets[0].getsockname()[1]}"
             try:
                 yield self
             finally:
                 self.flow()
                 self.let_go()
                 self.cut()
+                await stop_accepting(listener)
                 await runner.cleanup()
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:

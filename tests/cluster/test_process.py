@@ -26,13 +26,21 @@ one.start()
 print(one.pid, flush=True)
 signal.pause()
 """
+# A trap of bash would wait for its `read` to return if the signal came just before that began.
+SHELL = """\
+import signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+print("up", flush=True)
+signal.sigwait({signal.SIGTERM})
+print("bye")
+sys.exit(3)
+"""
 
 
 @pytest.fixture
 async def shell(tmp_path: Path) -> AsyncIterator[Process]:
     """Return a program that says so when it is up, and ends on SIGTERM after a word."""
-    script = "trap 'echo bye; exit 3' TERM; echo up; while :; do read -r _ <> /dev/ptmx; done"
-    one = Process(name="shell", command=["bash", "-c", script], log=tmp_path / "log")
+    one = Process(name="shell", command=[sys.executable, "-c", SHELL], log=tmp_path / "log")
     yield one
     await one.stop(by=signal.SIGKILL)
 

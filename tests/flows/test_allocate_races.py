@@ -183,10 +183,10 @@ async def test_a_patch_that_fails_is_tried_again(code: int, tmp_path: Path) -> N
 
 async def test_no_answer_leaves_before_the_patch_is_acknowledged(tmp_path: Path) -> None:
     """The slot would be given twice otherwise. The pod is failed, as soon as that can be said."""
-    async with hami_scene(tmp_path, one("p1", 0), lock=of("p1"), timeout_s=3) as scene:
+    async with hami_scene(tmp_path, one("p1", 0), lock=of("p1"), timeout_s=2) as scene:
         scene.server.troubles.append(fails("PATCH", "/pods/p1", *([500] * 4)))
 
-        assert "no answer within 3 s" in await refused(scene, (7, 0))
+        assert "no answer within 2 s" in await refused(scene, (7, 0))
         await asyncio.sleep(30)
         assert phase_of(scene, one("p1", 0)) == "failed"
         assert scene.lock is None

@@ -123,7 +123,7 @@ async def test_who_is_connected_stays_when_nobody_new_may_come(path: Path) -> No
     async with served(calls_with(), path) as server, connected(path) as channel:
         assert await channel.call(ECHO, b"x", timeout_s=5) == b"x"
 
-        server.stop_listening()
+        await server.stop_listening()
 
         assert await channel.call(ECHO, b"y", timeout_s=5) == b"y"
         with pytest.raises(ConnectionRefusedError):

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from aiohttp import web
 
+from ascend_agent.runtime.listening import stop_accepting
 from ascend_agent.sim.cluster.addresses import Address, parse_path, selection
 from ascend_agent.sim.cluster.store import ApiStore, Event, Json, RefusedError
 
@@ -45,6 +46,7 @@ class FakeApiServer:
         self._streams: list[web.Request] = []
         self._mute: list[web.Request] = []
         self._runner: web.AppRunner | None = None
+        self._listener: asyncio.Server | None = None
         self._port = 0
 
     # --- what its owner does to it ---------------------------------------------------------
@@ -66,14 +68,19 @@ class FakeApiServer:
             app, access_log=None, shutdown_timeout=0, handler_cancellation=True
         )
         await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", self._port, reuse_address=True)
-        await site.start()
-        self._port = self._runner.addresses[0][1]
+        assert self._runner.server is not None  # noqa: S101 -- it is set up
+        self._listener = await asyncio.get_running_loop().create_server(
+            self._runner.server, "127.0.0.1", self._port, reuse_address=True
+        )
+        self._port = self._listener.sockets[0].getsockname()[1]
         self.url = f"http://127.0.0.1:{self._port}"
 
     async def stop(self) -> None:
         """Cut every connection and refuse new ones."""
         self.cut()
+        if self._listener is not None:
+            await stop_accepting(self._listener)
+            self._listener = None
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
