@@ -73,14 +73,15 @@ def docs(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Run the tests on each Python that is installed."""
     install(session, "test.txt")
-    session.run("python", "-m", "pytest", *session.posargs)
+    session.run("python", "-m", "pytest", "-n", "auto", *session.posargs)
 
 
 @nox.session(python=PYTHONS)
 def coverage(session: nox.Session) -> None:
     """Run the tests and ask for 95 % overall, branches included, and for all of policy."""
     install(session, "test.txt")
-    session.run("python", "-m", "pytest", "--cov", "--cov-report=", *session.posargs)
+    run = ("-n", "auto", "--cov", "--cov-report=")
+    session.run("python", "-m", "pytest", *run, *session.posargs)
     session.run("python", "-m", "coverage", "report", "--fail-under=95")
     policy = ("chips", "dialects", "faults", "injection", "model", "slicing")
     include = ",".join(f"ascend_agent/{folder}/*" for folder in policy)
