@@ -10,6 +10,7 @@ from pathlib import Path
 from ascend_agent.cli.arguments import Arguments, Given, option_of
 from ascend_agent.cli.options import Command
 from ascend_agent.errors import ConfigError
+from ascend_agent.model.world import SharePolicy
 from ascend_agent.settings import (
     DialectName,
     DriverKind,
@@ -24,7 +25,7 @@ from ascend_agent.settings import (
 _OF_THE_NODE = ("chip", "npus", "seed")
 _FOR_PEOPLE = {"log_level": LogLevel.CRITICAL, "log_style": LogStyle.CONSOLE}
 _OF_PEOPLE = frozenset({Command.SIM, Command.FAULTS})
-_BESIDE_PEOPLE = frozenset({"device_config", "fault_config_dir", "hang_config", "node_config"})
+_BESIDE_PEOPLE = frozenset({"device_config", "fault_config_dir", "hang_config"})
 _SIMULATED_NAME = "simulated"
 """HAMi's scheduler knows a node by name, and a simulated one has nobody to give it one."""
 _LONGEST_S = {"an hour": 3600.0, "a week": 7 * 86400.0}
@@ -102,7 +103,10 @@ def without_effect(settings: Settings, arguments: Arguments) -> list[tuple[str, 
     A value that is passed over in silence is one that somebody relies on (CF-1).
     """
     if settings.dialect is DialectName.HAMI:
-        return []
+        if settings.share_policy is SharePolicy.SPREAD:
+            return []
+        name = arguments.given["share_policy"].name
+        return [(name, "with --dialect=hami the scheduler chooses the NPUs: remove it")]
     return [
         (one.name, "it belongs to the hami dialect: add --dialect=hami or remove it")
         for sets, one in arguments.given.items()

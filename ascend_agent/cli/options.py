@@ -362,7 +362,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "node-config",
         "node_config",
-        _SERVING,
+        _RUN,
         "FILE",
         "HAMi's node-config.yaml (default /node-config.yaml, if there is one)",
     ),

@@ -128,6 +128,11 @@ def test_the_container_runtime_is_announced_by_exactly_true(value: str, *, given
             "sim --library=/x",
             "--library is no option of sim, but of devices, doctor, run; remove it",
         ),
+        # The simulated node has a file of its own, in which its operator turns it to soft slices.
+        (
+            "sim --dialect hami --node-config n.yaml",
+            "--node-config is no option of sim, but of doctor, run; remove it",
+        ),
         ("run --for 3", "--for is no option of run, but of sim; remove it"),
         ("sim -logLevel=3", "-logLevel belongs to run; remove it from sim"),
         (

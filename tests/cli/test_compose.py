@@ -173,7 +173,6 @@ def test_a_scenario_is_checked_when_asked_and_brings_its_rules(tmp_path: Path) -
         ("sim --fault-config-dir", "fault_config_dir"),
         ("sim --hang-config", "hang_config"),
         ("sim --device-config", "device_config"),
-        ("sim --node-config", "node_config"),
     ],
 )
 def test_people_may_name_files_as_seen_from_where_they_are(
@@ -225,6 +224,8 @@ def test_there_must_be_something_to_check_and_time_for_it(tmp_path: Path) -> Non
         ("run --hami-handshake=20", {}, ["--hami-handshake"]),
         ("run", {"ASCEND_AGENT_VNPU_SWEEP": "off"}, ["ASCEND_AGENT_VNPU_SWEEP"]),
         ("run --dialect=hami --hami-handshake=20 --node-name=n1", {}, []),
+        ("run --dialect=hami --node-name=n1 --share-policy=pack", {}, ["--share-policy"]),
+        ("run --dialect=hami --node-name=n1 --share-policy=spread", {}, []),
         ("run --node-name=n1", {}, []),
     ],
 )
