@@ -50,7 +50,7 @@ class Decide:
         self._clock = clock
         self._reader = reader
         self._served: tuple[PodUid, float] | None = None
-        self._unseen: list[tuple[PodEdit, float]] = []
+        self._unseen: dict[PodUid, tuple[PodEdit, float]] = {}
         self._trouble = ""
         self._patience_s = _PATIENCE_S
 
@@ -64,7 +64,7 @@ class Decide:
             return world
         self._forget_seen(world.facts.pods)
         facts = replace(world.facts, served=self._lately())
-        return _with_edits(replace(world, facts=facts), [edit for edit, _ in self._unseen])
+        return _with_edits(replace(world, facts=facts), self._overlay)
 
     async def decide(
         self, request: AllocationRequest, *, pending: Sequence[PodEdit] = ()
@@ -111,23 +111,30 @@ class Decide:
         """
         self._lay_over(edits)
 
+    @property
+    def _overlay(self) -> list[PodEdit]:
+        return [edit for edit, _ in self._unseen.values()]
+
     def _lay_over(self, edits: Sequence[PodEdit]) -> None:
+        """Keep the last word on each key: an older one would give back a slot that was taken."""
         now = asyncio.get_running_loop().time()
-        self._unseen += [(edit, now) for edit in edits]
+        for edit in edits:
+            before = self._unseen.get(edit.uid)
+            annotations = {**(before[0].annotations if before else {}), **edit.annotations}
+            self._unseen[edit.uid] = (replace(edit, annotations=annotations), now)
 
     def _forget_seen(self, pods: Sequence[Pod]) -> None:
         now = asyncio.get_running_loop().time()
         known = {pod.uid: pod for pod in pods}
-        self._unseen = [
-            (edit, at)
-            for edit, at in self._unseen
+        self._unseen = {
+            uid: (edit, at)
+            for uid, (edit, at) in self._unseen.items()
             if now - at < _REMEMBERED_S
             # One that the watch has not shown yet was read live, and will be read so again.
             and (
-                edit.uid not in known
-                or _set(edit.annotations).items() - known[edit.uid].annotations.items()
+                uid not in known or _set(edit.annotations).items() - known[uid].annotations.items()
             )
-        ]
+        }
 
     async def _may_read(self, wakeup: Wakeup, pause_s: float, until: float) -> bool:
         """Wait for the next look, which news bring at once; False: it is too late."""
@@ -173,7 +180,7 @@ class Decide:
         else:
             self._trouble = ""
             world = replace(world, facts=facts)
-        return _with_edits(world, [*(edit for edit, _ in self._unseen), *pending])
+        return _with_edits(world, [*self._overlay, *pending])
 
 
 async def _read_facts(

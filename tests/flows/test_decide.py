@@ -97,6 +97,18 @@ async def test_a_slot_that_was_taken_is_not_given_again_by_a_late_watch(tmp_path
         assert [(await scene.ask((7, 0))).npus for _ in range(2)] == [(0,), (1,)]
 
 
+async def test_the_third_slot_is_the_third_containers_though_the_watch_came_in_between(
+    tmp_path: Path,
+) -> None:
+    """It got the second one's: the first patch was laid over a pod that showed both."""
+    async with hami_scene(tmp_path, two("a", 0, 1, 2), lock=of("a")) as scene:
+        first, second = await scene.ask((7, 0)), await scene.ask((7, 0))
+        await scene.seen()
+        third = await scene.ask((7, 0))
+
+        assert [grant.npus for grant in (first, second, third)] == [(0,), (1,), (2,)]
+
+
 async def test_another_agent_goes_on_where_one_ended_between_two_containers(
     tmp_path: Path,
 ) -> None:
