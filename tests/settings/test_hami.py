@@ -8,6 +8,14 @@ def test_without_a_word_the_dialect_is_as_strict_as_it_should_be() -> None:
     assert HamiSettings().hami_rules == HamiRules()
 
 
+def test_without_options_the_files_are_where_the_plugins_manifest_mounts_them() -> None:
+    """HAMi C1: it mounts the node's file, and the option that names it is missing there."""
+    settings = HamiSettings()
+
+    assert settings.device_config == Path("/device-config.yaml")
+    assert settings.node_config == Path("/node-config.yaml")
+
+
 def test_each_rule_is_the_setting_of_its_name() -> None:
     settings = HamiSettings(
         hami_node_mode=PodMode.NEVER,
