@@ -581,7 +581,11 @@ class SchedulerDialect(Protocol):
         held: Mapping[ResourceName, Mapping[PluginDeviceId, Holder]],
         worlds: Sequence[World],
     ) -> Allocations:
-        """Return who uses which NPU, given what PodResources says."""
+        """Return who uses which NPU, given what PodResources says.
+
+        What it says of all pods is what it says of each, put together. Of *worlds* it rests on
+        pods, configuration, shares and names of NPUs, never on their health.
+        """
 
     def report(self, world: NodeWorld) -> Report:
         """Return what the scheduler must be able to read about this node.

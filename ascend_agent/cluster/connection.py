@@ -267,7 +267,7 @@ class ClusterConnection:
             self._put_node(with_liveness(self._node.value, live=False))
 
     def _publish_pods(self, pods: Iterable[Pod], live: bool) -> None:  # noqa: FBT001 -- the sink's word
-        ordered = tuple(sorted(pods, key=lambda pod: pod.key))
+        ordered = tuple(sorted(pods, key=lambda pod: (pod.key.namespace, pod.key.name)))
         self._put_pods(Pods(pods=ordered, live=live))
 
     def _tell_foreign(self, edit: ForeignEdit) -> None:

@@ -2,29 +2,25 @@
 
 Polled: the kubelet offers no watch here. Looked at soon after an Allocate, soon after the API
 server has lost sight of a pod that held an NPU, and every ten seconds for pods that ended; every
-second while an NPU is left to the containers it has, since it closes with the last of them. Up to
-Kubernetes 1.33 the kubelet lists pods that have finished as well, just after its start with their
-devices: where the API server shows such a pod as finished, it holds nothing.
+second while an NPU is left to the containers it has, since it closes with the last of them. What
+each pod holds is put together by ``pod_accounts``.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from ascend_agent.bus import Bus
 from ascend_agent.errors import KubeletError, LaggedError
 from ascend_agent.flows.offers import Offers
+from ascend_agent.flows.pod_accounts import PodAccounts
 from ascend_agent.interfaces import PodResources, SchedulerDialect
-from ascend_agent.model.allocation import Allocations, Holder
-from ascend_agent.model.ids import PluginDeviceId, ResourceName
+from ascend_agent.model.allocation import Allocations
 from ascend_agent.model.kubelet import AllocateServed
-from ascend_agent.model.pods import PodKey
 from ascend_agent.runtime.clock import Clock
 from ascend_agent.runtime.latest import LatestWriter
 from ascend_agent.runtime.topic import TopicReader
 from ascend_agent.runtime.wakeup import Wakeup
-
-Held = Mapping[ResourceName, Mapping[PluginDeviceId, Holder]]
 
 log = logging.getLogger(__name__)
 
@@ -48,13 +44,13 @@ class FollowAllocations:
         clock: Clock,
     ) -> None:
         self._pod_resources = pod_resources
-        self._dialect = dialect
+        self._accounts = PodAccounts(dialect)
         self._offers = offers
         self._bus = bus
         self._allocations = allocations
         self._clock = clock
         self._trouble = ""
-        self._held: Held | None = None
+        self._heard = False
 
     async def run(self) -> None:
         """Look for ever."""
@@ -77,15 +73,16 @@ class FollowAllocations:
         latest = clock() + (_CLOSING_S if self._any_closing() else _EVERY_S)
         due = latest
         while await wakeup.wait(due):
+            self._accounts.see(self._bus.pods.value)
             if _came(served):
                 due = min(latest, clock() + _SETTLE_S)
-            elif self._any_holder_gone():
+            elif self._accounts.any_holder_gone():
                 due = min(due, clock() + _SETTLE_S)
             self._account()
 
     async def _look(self) -> None:
         try:
-            self._held = await self._pod_resources.read_holders()
+            held = await self._pod_resources.read_holders()
         except KubeletError as error:
             # The last account stays: unknown must not turn into "nobody".
             if str(error) != self._trouble:
@@ -95,54 +92,24 @@ class FollowAllocations:
         if self._trouble:
             log.info("pod resources readable again")
         self._trouble = ""
+        self._heard = True
+        self._accounts.hear(held)
+        self._accounts.see(self._bus.pods.value)
         self._account()
 
     def _account(self) -> None:
         """Publish who holds what, as of the kubelet's last word and the pods of this moment."""
         view = self._bus.node.value
-        if view is None or self._held is None:
+        if view is None or not self._heard:
             return
         now = self._clock.now()
         worlds = [offers.world(view, now) for offers in self._offers()]
-        held = _without(self._finished(), self._held)
-        self._allocations.put(self._dialect.holders(held, worlds))
+        self._allocations.put(self._accounts.account(worlds))
 
     def _any_closing(self) -> bool:
         """Return whether an NPU takes no more containers, and is only left to those it has."""
         view = self._bus.node.value
         return view is not None and any(npu.kept is not None for npu in view.npus)
-
-    def _any_holder_gone(self) -> bool:
-        """Return whether a pod that the kubelet told as a holder is no more in the API server."""
-        pods = self._bus.pods.value
-        if pods is None or not pods.live or self._held is None:
-            return False
-        there = {pod.key for pod in pods.pods}
-        return any(
-            PodKey(namespace=holder.namespace, name=holder.pod) not in there
-            for devices in self._held.values()
-            for holder in devices.values()
-        )
-
-    def _finished(self) -> frozenset[PodKey]:
-        """Return the pods that are known to have finished; nothing is known from an old view."""
-        pods = self._bus.pods.value
-        if pods is None or not pods.live:
-            return frozenset()
-        return frozenset(pod.key for pod in pods.pods if pod.finished)
-
-
-def _without(finished: frozenset[PodKey], held: Held) -> Held:
-    if not finished:
-        return held
-    return {
-        resource: {
-            device: holder
-            for device, holder in devices.items()
-            if PodKey(namespace=holder.namespace, name=holder.pod) not in finished
-        }
-        for resource, devices in held.items()
-    }
 
 
 def _came(served: TopicReader[AllocateServed]) -> bool:

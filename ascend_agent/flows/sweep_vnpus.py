@@ -11,7 +11,7 @@ the driver says of the NPU during a removal it says again at the next reading.
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -20,13 +20,12 @@ from typing import Protocol, TypeVar
 from ascend_agent.bus import Bus
 from ascend_agent.errors import DriverBusyError, DriverError, DriverUnavailableError
 from ascend_agent.flows.leaked_vnpus import LeakedVnpus
+from ascend_agent.flows.vnpu_owners import ClaimsOf, VnpuOwners
 from ascend_agent.interfaces import VnpuReader, VnpuRemover
-from ascend_agent.model.hami import HamiConfig
-from ascend_agent.model.health import NodeView, NpuView
+from ascend_agent.model.health import NpuView
 from ascend_agent.model.ids import PhyId
 from ascend_agent.model.npu import Npu, NpuAddress
-from ascend_agent.model.pods import Pod
-from ascend_agent.model.vnpu import SweepMode, Vnpu, VnpuClaims, VnpuSweep
+from ascend_agent.model.vnpu import SweepMode, Vnpu, VnpuSweep
 from ascend_agent.runtime.beside import beside
 from ascend_agent.runtime.clock import Clock
 from ascend_agent.runtime.latest import LatestWriter
@@ -34,8 +33,6 @@ from ascend_agent.runtime.wakeup import Wakeup
 from ascend_agent.slicing import surplus
 
 log = logging.getLogger(__name__)
-
-ClaimsOf = Callable[[Sequence[Pod], HamiConfig, NodeView], VnpuClaims]
 
 V = TypeVar("V")
 
@@ -72,7 +69,7 @@ class SweepVnpus:
     ) -> None:
         self._driver = driver
         self._turn = turn
-        self._claims = claims
+        self._owners = VnpuOwners(claims)
         self._plan = plan
         self._bus = bus
         self._vnpus = vnpus
@@ -82,7 +79,6 @@ class SweepVnpus:
         self._found: dict[PhyId, tuple[Vnpu, ...]] = {}
         self._looks: dict[PhyId, surplus.Look] = {}
         self._failed: dict[PhyId, str] = {}
-        self._known = VnpuClaims()
         self._removed = 0
         self._held_back: str | None = None
 
@@ -219,13 +215,11 @@ class SweepVnpus:
         pods, state, view = self._bus.pods.value, self._bus.hami.value, self._bus.node.value
         if pods is None or state is None or view is None:
             return False
-        before, self._known = self._known, self._claims(pods.pods, state.config, view)
-        now = self._clock.now()
-        for phy in self._memories.keys() | self._known.by_npu.keys():
-            self._memories[phy] = surplus.note(
-                self._memories.get(phy), self._known.by_npu.get(phy, ()), now
-            )
-        return before.by_npu != self._known.by_npu
+        changed = self._owners.see(pods.pods, state.config, view)
+        now, by_npu = self._clock.now(), self._owners.known.by_npu
+        for phy in changed:
+            self._memories[phy] = surplus.note(self._memories.get(phy), by_npu.get(phy, ()), now)
+        return bool(changed)
 
     def _templates(self) -> frozenset[str]:
         """Return the templates that may be touched."""
@@ -245,7 +239,7 @@ class SweepVnpus:
             return "the API server is away, so whose vNPUs are can't be told"
         if allocations is None or not allocations.known:
             return "the kubelet has not told yet which containers hold NPUs"
-        if unclear := self._known.unclear:
+        if unclear := self._owners.known.unclear:
             named = ", ".join(map(str, unclear[:_NAMED]))
             more = f" and {len(unclear) - _NAMED} more" if len(unclear) > _NAMED else ""
             return f"what was granted to {named}{more} can't be understood; see their annotations"

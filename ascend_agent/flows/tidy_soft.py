@@ -17,7 +17,7 @@ from ascend_agent.bus import Bus
 from ascend_agent.errors import ClusterError, HostError
 from ascend_agent.interfaces import ClusterReader, ContainerDirectories, RegistryFiles
 from ascend_agent.model.ids import Millis, PodUid
-from ascend_agent.model.pods import Pod
+from ascend_agent.model.pods import Pod, changed
 from ascend_agent.runtime.beside import beside
 from ascend_agent.runtime.wakeup import Wakeup
 
@@ -56,7 +56,7 @@ class TidySoft:
         self._reader = reader
         self._bus = bus
         self._turn = turn
-        self._alive: frozenset[PodUid] = frozenset()
+        self._pods: tuple[Pod, ...] = ()
         self._gone: frozenset[PodUid] = frozenset()
         self._troubles: dict[str, str] = {}
 
@@ -105,8 +105,9 @@ class TidySoft:
         pods = self._bus.pods.value
         if pods is None or not pods.live:
             return False
-        before, self._alive = self._alive, _alive(pods.pods)
-        return bool(before - self._alive)
+        left, came = changed(self._pods, pods.pods)
+        self._pods = pods.pods
+        return bool(_alive(left) - _alive(came))
 
     async def _tidy_directories(self) -> None:
         pods = self._bus.pods.value

@@ -1,6 +1,6 @@
 """Pods of this node, as the API server shows them: only the fields that decisions rest on."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -91,3 +91,30 @@ class Pods:
 
     pods: tuple[Pod, ...]
     live: bool
+
+
+def changed(
+    before: tuple[Pod, ...], now: tuple[Pod, ...]
+) -> tuple[tuple[Pod, ...], tuple[Pod, ...]]:
+    """Return the pods of *before* that are gone or other by *now*, and those of *now* that are new.
+
+    A pod that has changed is in both. Told by identity: each state of a pod is a value of its own.
+    """
+    start = _alike(zip(before, now, strict=False))
+    end = _alike(zip(reversed(before[start:]), reversed(now[start:]), strict=False))
+    old, new = before[start : len(before) - end], now[start : len(now) - end]
+    stayed = {id(pod) for pod in old} & {id(pod) for pod in new}
+    return (
+        tuple(pod for pod in old if id(pod) not in stayed),
+        tuple(pod for pod in new if id(pod) not in stayed),
+    )
+
+
+def _alike(pairs: Iterable[tuple[Pod, Pod]]) -> int:
+    """Return how many *pairs* come before the first of two different states."""
+    count = 0
+    for one, other in pairs:
+        if one is not other:
+            break
+        count += 1
+    return count

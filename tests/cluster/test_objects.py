@@ -260,6 +260,18 @@ def test_a_live_list_does_not_keep_back_what_was_not_told_yet() -> None:
     assert scene.published[-1] == ([thing("a", 5)], False)
 
 
+def test_what_is_listed_again_as_it_was_stays_the_same_object() -> None:
+    """Readers work out anew what is another object: a list must not make it all of them."""
+    scene = Scene()
+    first = thing("a", 5)
+    scene.listed(first)
+    scene.objects.relist([thing("a", 5), thing("b", 12)], ObjectVersion("13"))
+    scene.listed(thing("a", 5), thing("b", 14), version=14)
+
+    assert [one is first for one in scene.known] == [True, False]
+    assert scene.known == [first, thing("b", 14)]
+
+
 def test_what_a_live_read_missed_is_gone() -> None:
     scene = Scene()
     scene.listed(thing("a", 5))

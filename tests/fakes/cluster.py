@@ -62,6 +62,20 @@ def pod(name: str, phase: PodPhase = PodPhase.RUNNING, *, namespace: str = "defa
     )
 
 
+def watched(*pods: Pod) -> tuple[tuple[Pod, ...], list[PodKey]]:
+    """Return *pods*, and a list to which each is added as often as it is asked for its end."""
+    asked: list[PodKey] = []
+
+    class Watched(Pod):
+        @property
+        def finished(self) -> bool:
+            asked.append(self.key)
+            return self.phase in {PodPhase.SUCCEEDED, PodPhase.FAILED}
+
+    fields = [field.name for field in dataclasses.fields(Pod)]
+    return tuple(Watched(**{name: getattr(one, name) for name in fields}) for one in pods), asked
+
+
 _Values = Mapping[tuple[MetadataField, str], str | None]
 
 

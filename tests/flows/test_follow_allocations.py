@@ -19,7 +19,7 @@ from ascend_agent.model.pods import PodPhase, Pods
 from ascend_agent.model.world import SharePolicy
 from ascend_agent.runtime.clock import Clock
 from ascend_agent.slicing import whole
-from tests.fakes.cluster import pod
+from tests.fakes.cluster import pod, watched
 from tests.fakes.npus import node_view
 from tests.fakes.running import running, settle
 from tests.fakes.specs import spec_of
@@ -153,6 +153,23 @@ async def test_a_pod_that_has_finished_holds_nothing_though_the_kubelet_lists_it
         shown.put(Pods(pods=(pod("train-0", PodPhase.PENDING),), live=True))
         await settle()
         assert _holders(bus) == {3: (HOLDER,), 4: (other,)}
+
+
+async def test_one_pods_update_has_only_that_pod_looked_at() -> None:
+    """A fault waits for whatever is done of hundreds of pods."""
+    bus, kubelet = Bus([RESOURCE]), _PodResources()
+    bus.node.claim("test").put(node_view())
+    pods, asked = watched(*(pod(f"p{number}") for number in range(50)))
+    shown = bus.pods.claim("test")
+    shown.put(Pods(pods=pods, live=True))
+
+    async with running(_flow(bus, kubelet).run):
+        asked.clear()
+        newer = replace(pods[7], labels={"a": "b"})
+        shown.put(Pods(pods=(*pods[:7], newer, *pods[8:]), live=True))
+        await settle()
+
+    assert set(asked) == {newer.key}
 
 
 async def test_a_pod_last_seen_as_finished_proves_nothing() -> None:

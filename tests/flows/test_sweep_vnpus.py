@@ -23,6 +23,7 @@ from ascend_agent.model.pods import Pod, PodPhase, Pods
 from ascend_agent.model.vnpu import SweepMode, Vnpu, VnpuId, VnpuSweep
 from ascend_agent.runtime.clock import Clock
 from ascend_agent.runtime.latest import Latest
+from tests.fakes.cluster import watched
 from tests.fakes.hami import device, die, info, node_view, pod, state
 from tests.fakes.running import running, settle
 
@@ -156,6 +157,19 @@ async def _simulated(*steps: object) -> AsyncIterator[_Scene]:
     )
     async with running(driver.run):
         yield _Scene(driver)
+
+
+async def test_one_pods_update_has_only_that_pod_looked_at() -> None:
+    """A fault waits for whatever is done of hundreds of pods."""
+    pods, asked = watched(*(_owner(f"p{number}", npu=number % 2) for number in range(50)))
+    scene = _Scene(_Driver())
+    async with scene.sweeping(*pods):
+        asked.clear()
+        newer = dataclasses.replace(pods[7], labels={"a": "b"})
+        scene.tell(*pods[:7], newer, *pods[8:])
+        await settle()
+
+    assert set(asked) == {newer.key}
 
 
 async def test_the_slice_of_a_live_pod_stays_and_leaks_go(

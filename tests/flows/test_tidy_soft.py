@@ -14,7 +14,7 @@ from ascend_agent.model.cluster import NodeObject
 from ascend_agent.model.hami import HamiConfig, HamiState
 from ascend_agent.model.ids import Millis, PhyId
 from ascend_agent.model.pods import Pod, PodKey, PodPhase, Pods
-from tests.fakes.cluster import node_object, pod
+from tests.fakes.cluster import node_object, pod, watched
 from tests.fakes.running import running, settle
 from tests.fakes.soft_host import FakeDirectories, FakeRegistries
 
@@ -96,6 +96,19 @@ async def test_a_directory_goes_with_its_pod() -> None:
         scene.show()
         await settle()
         assert scene.directories.removed == [DIRECTORY]
+
+
+async def test_one_pods_update_has_only_that_pod_looked_at() -> None:
+    """A fault waits for whatever is done of hundreds of pods."""
+    pods, asked = watched(*(pod(f"p{number}") for number in range(50)))
+    scene = Scene(*pods)
+    async with running(scene.flow.run):
+        asked.clear()
+        newer = dataclasses.replace(pods[7], labels={"a": "b"})
+        scene.show(*pods[:7], newer, *pods[8:])
+        await settle()
+
+    assert set(asked) == {newer.key}
 
 
 @pytest.mark.parametrize("phase", [PodPhase.SUCCEEDED, PodPhase.FAILED])
