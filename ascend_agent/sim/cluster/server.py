@@ -7,6 +7,7 @@ a test.
 
 import asyncio
 import json
+from bisect import bisect_right
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -239,9 +240,9 @@ class FakeApiServer:
                         await _write(stream, "BOOKMARK", {"kind": "Object", **mark})
                     continue
                 wakeup.clear()
-                for event in [] if request in self._mute else self._after(version, address.kind):
+                for event in [] if request in self._mute else self._after(version):
                     version = event.version
-                    if selected(event.item):
+                    if event.key[0] == address.kind and selected(event.item):
                         await _write(stream, event.type, _formed(request, event.item))
                 try:
                     async with asyncio.timeout(left_s):
@@ -251,10 +252,9 @@ class FakeApiServer:
         finally:
             self.store.changed.remove(wakeup.set)
 
-    def _after(self, version: int, kind: str) -> list[Event]:
-        return [
-            event for event in self.store.events if event.version > version and event.key[0] == kind
-        ]
+    def _after(self, version: int) -> list[Event]:
+        events = self.store.events
+        return events[bisect_right(events, version, key=lambda event: event.version) :]
 
 
 def _formed(request: web.Request, item: Json) -> Json:
