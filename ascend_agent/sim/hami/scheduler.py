@@ -5,6 +5,7 @@ a node or a pod changes, and after a moment.
 """
 
 import asyncio
+import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
@@ -68,6 +69,7 @@ class Scheduler:
         self._nodes = Cache()
         self._pods = Cache()
         self._told: dict[tuple[str, str], dict[str, Mapping[str, str]]] = {}
+        self._refused: dict[str, Unfit] = {}
         self._wakeup = Wakeup()
         self._looks = Wakeup()
         self._registry = NodeRegistry(api, chips=chips, version=version, now=now, tell=tell)
@@ -161,6 +163,7 @@ class Scheduler:
         clock = asyncio.get_running_loop().time
         while True:
             waiting, held = self._waiting(), set[str]()
+            self._refused.clear()
             for key in waiting:
                 try:
                     await self._schedule(key, held)
@@ -189,10 +192,11 @@ class Scheduler:
             # A crowd that waits for one lock must not ask for it one by one.
             self._say_once(key, "lock_held", node=placed)
             return
-        choice = self._chooser.choose(pod)
+        choice = self._choose(pod)
         if isinstance(choice, Unfit):
             self._say_once(key, "unfit", reason=choice.reason)
             return
+        self._refused.clear()
         patch = placement(
             choice.slots,
             node=choice.node,
@@ -218,6 +222,18 @@ class Scheduler:
         if self._version.at_once:
             self._say_placed(pod, choice)
         await self._binder.bind(pod, choice.node)
+
+    def _choose(self, pod: Json) -> Choice | Unfit:
+        """Choose for *pod*, or say what another was told that asks for the same and has no place.
+
+        A crowd that waits for room is refused in one go, during which nothing changes.
+        """
+        notes = annotations_of(pod)
+        asked = "" if NODE in notes else json.dumps((pod["spec"], notes), sort_keys=True)
+        choice = self._refused.get(asked) or self._chooser.choose(pod)
+        if asked and isinstance(choice, Unfit):
+            self._refused[asked] = choice
+        return choice
 
     # --- what it tells ---------------------------------------------------------------------
 

@@ -1,11 +1,13 @@
 """Pods from creation to Binding, on the small API server and virtual time."""
 
 import asyncio
+from collections.abc import Iterator
 
 import pytest
 
+from ascend_agent.model.hami import HamiChip
 from ascend_agent.sim.hami.scheduler import PodDeniedError
-from tests.sim.hami.pods import container, pod
+from tests.sim.hami.pods import B3, container, pod
 from tests.sim.hami.stage import LOCK, WORD, cluster, reported
 
 TO_ALLOCATE = f"hami.io/{WORD}-devices-to-allocate"
@@ -76,6 +78,32 @@ async def test_an_init_container_alone_takes_no_lock() -> None:
         await stage.until(stage.bound)
 
         assert LOCK not in stage.node_notes()
+
+
+class Chips(tuple[HamiChip, ...]):
+    """Chips that count how often somebody goes over them, as for each choice of a node."""
+
+    __slots__ = ()
+    looks = 0
+
+    def __iter__(self) -> Iterator[HamiChip]:
+        type(self).looks += 1
+        return super().__iter__()
+
+
+async def test_a_crowd_that_does_not_fit_is_chosen_for_once_a_round() -> None:
+    """All that ask for the same are told the same: 200 that wait would cost seconds a change."""
+    chips = Chips((B3,))
+    async with cluster(notes=reported(devices=1), chips=chips) as stage:
+        for number in range(40):
+            await stage.scheduler.create(pod(container(count=2), name=f"p{number}"))
+        await asyncio.sleep(0.5)
+        before = chips.looks
+        stage.annotate({"theirs": "new"})
+        await asyncio.sleep(0.5)
+
+        assert len(stage.reasons()) == 40
+        assert 0 < chips.looks - before < 10
 
 
 async def test_a_pod_that_does_not_fit_waits_until_it_does() -> None:
