@@ -28,6 +28,9 @@ pytestmark = pytest.mark.cluster
 _LIMIT_S = 280  # below the time after which a run that hangs is ended
 
 CROWD = 200
+FEW = 40
+"""More than run beside each other, and each shape of pod five times."""
+
 RUNNING = 20
 """Pods that run beside each other before the oldest of them ends."""
 
@@ -98,14 +101,17 @@ def in_order(log: LockLog, *, pods: int) -> None:
 
 
 @pytest.mark.timeout(_LIMIT_S)
-@pytest.mark.parametrize("advised", [True, False], ids=["advised", "unadvised"])
-async def test_two_hundred_pods_at_once_each_get_their_own_and_leave_no_lock(
+@pytest.mark.parametrize(
+    ("count", "advised"), [(CROWD, True), (FEW, False)], ids=["crowd-advised", "few-unadvised"]
+)
+async def test_pods_that_come_at_once_each_get_their_own_and_leave_no_lock(
     control_plane: ControlPlane,
     api: Api,
     own_namespace: str,
     fake_dcmi: Path,
     tmp_path: Path,
     *,
+    count: int,
     advised: bool,
 ) -> None:
     """AL-1, AL-3, AL-9, HAMi A1, A7: HAMi 2.10, which locks the node for each pod."""
@@ -115,18 +121,18 @@ async def test_two_hundred_pods_at_once_each_get_their_own_and_leave_no_lock(
         lock_log(api, node=node.name, namespace=own_namespace) as log,
     ):
         kubelet = await node.bring_up(advised=advised)
-        await asyncio.gather(*(node.create(crowd(number)) for number in range(CROWD)))
-        await admitted(node, kubelet, count=CROWD)
+        await asyncio.gather(*(node.create(crowd(number)) for number in range(count)))
+        await admitted(node, kubelet, count=count)
         await node.free()
         await told_apart(node, kubelet)
 
         pods = await api.list(pods_path(own_namespace))
         assert {annotations(each)["hami.io/bind-phase"] for each in pods} == {"success"}
-        assert len(kubelet.grants) == CROWD
+        assert len(kubelet.grants) == count
         assert agent.told("allocate refused") == []
         assert agent.told("stale node lock released") == []
         assert node.account.refused() == []
-    in_order(log, pods=CROWD)
+    in_order(log, pods=count)
     seen.info("locks stayed at most %.0f ms", max(log.left_s()) * 1000)
 
 
