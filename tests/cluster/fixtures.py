@@ -47,6 +47,18 @@ async def own_namespace(api: Api, control_plane: ControlPlane) -> AsyncIterator[
     await clear_namespace(api, name)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the scenes that take longest: one that came last would be waited for alone."""
+    items.sort(key=_limit_s, reverse=True)
+
+
+def _limit_s(item: pytest.Item) -> float:
+    """Return how long a scene may take; 0 for what is none."""
+    limit = item.get_closest_marker("timeout") if item.get_closest_marker("cluster") else None
+    return limit.args[0] if limit else 0
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
