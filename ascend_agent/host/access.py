@@ -6,13 +6,18 @@ import stat
 from pathlib import Path
 
 _REFUSED = {errno.EACCES, errno.EPERM}
+_REMEDIES = {
+    errno.EROFS: "mount it writable into the agent's pod",
+    errno.ENOSPC: "free space or inodes on its file system",
+    errno.EDQUOT: "free space or inodes there, or raise the quota",
+}
 
 
 def explain_refusal(path: Path, error: OSError) -> str:
-    """Return what failed on *path*; of a refusal also its owner, mode and label, and the remedy."""
+    """Return what failed on *path* and the remedy, if known; of a refusal also who owns it."""
     text = f"{path}: {error.strerror or error}"
-    if error.errno == errno.EROFS:
-        return f"{text}; mount it writable into the agent's pod"
+    if error.errno in _REMEDIES:
+        return f"{text}; {_REMEDIES[error.errno]}"
     if error.errno not in _REFUSED:
         return text
     return (

@@ -10,7 +10,7 @@ import gc
 import json
 import os
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,7 +24,7 @@ from ascend_agent.model.ids import ResourceName
 from ascend_agent.runtime.clock import Clock
 from ascend_agent.settings import DialectName, SimulatedNode
 from ascend_agent.settings.scenario_pods import ScenarioPod
-from ascend_agent.sim.cluster import FakeApiServer
+from ascend_agent.sim.cluster import FakeApiServer, Key
 from ascend_agent.sim.cluster import node as node_item
 from ascend_agent.sim.hami.client import ApiClient
 from ascend_agent.sim.hami.manifest import manifest
@@ -108,32 +108,50 @@ class PodStream:
         kinds = SOFTLY if soft else HARD
         wanted = self.allocates + allocates
         while self.allocates < wanted:
-            self._pods += 1
-            if self._pods % self._stray_each == 0:
+            if (self._pods + 1) % self._stray_each == 0:
                 await self._stray()
             await self._pod(kinds[self._pods % len(kinds)])
 
+    async def refusal(self, kind: ScenarioPod) -> str:
+        """Return why one pod of that kind is not admitted; it says that it failed, and goes."""
+        key, containers = await self._bind(kind)
+        try:
+            await self._stage.kubelet.admit_containers(containers)
+        except AdmissionError as error:
+            await self._settled(key, "failed")
+            self._server.store.delete(key)
+            return str(error)
+        raise AssertionError(f"{key} was admitted")
+
     async def _pod(self, kind: ScenarioPod) -> None:
         """Let one pod come, run and go."""
-        name = f"{kind.pod}-{self._pods}"
-        key = ("pods", "default", name)
-        find = self._server.store.get
-        await self._scheduler.create(manifest(kind.model_copy(update={"pod": name}), CHIP))
-        await self._until(lambda: bool(find(key)["spec"].get("nodeName")))
-        item = find(key)
-        containers = [
-            _container(name, each["name"], kind.npus) for each in item["spec"]["containers"]
-        ]
-        await self._room(sum(each.count for each in containers))
+        key, containers = await self._bind(kind)
         await self._stage.kubelet.admit_containers(containers)
         self.allocates += len(containers)
         self._server.store.change_part(key, "status", {"status": {"phase": "Running"}})
-        await self._until(lambda: LOCK not in self._notes())
-        assert find(key)["metadata"]["annotations"][PHASE] == "success"
-        self._age(item["metadata"]["uid"])
+        await self._settled(key, "success")
+        self._age(self._server.store.get(key)["metadata"]["uid"])
         self._server.store.delete(key)
         self._stage.kubelet.remove(*containers)
         self._stage.story.clear()
+
+    async def _bind(self, kind: ScenarioPod) -> tuple[Key, Sequence[Pod]]:
+        """Create a pod and wait until it can be admitted; return what its containers ask for."""
+        self._pods += 1
+        name = f"{kind.pod}-{self._pods}"
+        key = ("pods", "default", name)
+        await self._scheduler.create(manifest(kind.model_copy(update={"pod": name}), CHIP))
+        await self._until(lambda: bool(self._server.store.get(key)["spec"].get("nodeName")))
+        names = [each["name"] for each in self._server.store.get(key)["spec"]["containers"]]
+        containers = [_container(name, each, kind.npus) for each in names]
+        await self._room(sum(each.count for each in containers))
+        return key, containers
+
+    async def _settled(self, key: Key, phase: str) -> None:
+        """Wait until the pod says so, and nobody has the node's lock."""
+        notes = self._server.store.get
+        await self._until(lambda: notes(key)["metadata"]["annotations"][PHASE] == phase)
+        await self._until(lambda: LOCK not in self._notes())
 
     async def _room(self, count: int) -> None:
         """Wait until so many devices are free; where the node has just been turned, none is."""
@@ -168,9 +186,12 @@ class PodStream:
 
 @asynccontextmanager
 async def pod_stream(
-    home: Path, *, npus: int = 2, stray_each: int = 25
+    home: Path, *, npus: int = 2, stray_each: int = 25, core: Path | None = None
 ) -> AsyncIterator[PodStream]:
-    """Run such a node until the block ends; every so many pods one asks that nobody chose."""
+    """Run such a node until the block ends; every so many pods one asks that nobody chose.
+
+    *core* is where containers get their directories, in *home* where it is None.
+    """
     clock = Clock()
 
     def now() -> datetime:
@@ -189,7 +210,7 @@ async def pod_stream(
             "node_name": NODE,
             "kubeconfig": kubeconfig,
             "node_config": home / "node-config.yaml",
-            "hami_root": home / "core",
+            "hami_root": core or home / "core",
             "hami_shared_region": home / "region",
         }
         scheduler = Scheduler(ApiClient(session, url=server.url), chips=[CHIP], now=now)

@@ -36,7 +36,12 @@ def test_of_a_path_that_can_not_be_seen_the_part_above_it_is_described(tmp_path:
 
 @pytest.mark.parametrize(
     ("code", "remedy"),
-    [(errno.EROFS, "Read-only file system; mount it writable"), (errno.ENOSPC, "No space left")],
+    [
+        (errno.EROFS, "Read-only file system; mount it writable"),
+        (errno.ENOSPC, "No space left on device; free space or inodes"),
+        (errno.EDQUOT, "Disk quota exceeded; free space or inodes there, or raise the quota"),
+        (errno.EIO, "Input/output error"),
+    ],
 )
 def test_other_failures_are_said_shortly(tmp_path: Path, code: int, remedy: str) -> None:
     text = explain_refusal(tmp_path, error(code))
