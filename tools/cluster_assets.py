@@ -30,6 +30,8 @@ MODULES_FOLDER: Final = ROOT / "tests" / "cluster" / "assets"
 COMMAND: Final = "python -m tools.cluster_assets"
 
 _KUBERNETES: Final = "k8s.io/kubernetes"
+_PATIENT: Final = {"GOGC": "400"}
+"""A quarter less computing for 130 MiB more in each compiler; what is built is the same."""
 _RELEASE: Final = re.compile(r"v(?P<major>\d+)\.(?P<minor>\d+)\.\d+\S*")
 
 
@@ -169,7 +171,7 @@ def build(program: str, environment: Mapping[str, str]) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     half = target.with_name(f".{program}.{os.getpid()}")
     command = [go, "build", "-mod=readonly", *module.flags(), "-o", str(half)]
-    made = {**environment, "CGO_ENABLED": "0", "GOWORK": "off", "GOFLAGS": ""}
+    made = {**_PATIENT, **environment, "CGO_ENABLED": "0", "GOWORK": "off", "GOFLAGS": ""}
     try:
         ran = subprocess.run(
             [*command, module.programs[program]], cwd=module.folder, env=made, check=False

@@ -15,7 +15,7 @@ _GO = """\
 #!/bin/sh
 case "$*" in *helm*) echo "no helm today" >&2; exit 1;; esac
 for word; do [ "$before" = -o ] && out=$word; before=$word; done
-echo "$CGO_ENABLED $*" > "$out"
+echo "$CGO_ENABLED $GOGC $*" > "$out"
 chmod +x "$out"
 """
 
@@ -123,6 +123,14 @@ def test_a_program_is_built_without_c_and_left_whole(environment: dict[str, str]
     assert "-tags=no_btrfs,no_zfs,no_devmapper" in words
     assert words[-1] == "github.com/containerd/containerd/v2/cmd/containerd"
     assert [path.name for path in built.parent.iterdir()] == ["containerd"]
+
+
+def test_the_compiler_collects_less_often_unless_the_environment_says_otherwise(
+    environment: dict[str, str],
+) -> None:
+    """Two compilers at once must fit into a small machine's memory, which only its user knows."""
+    assert build("etcd", environment).read_text().split()[1] == "400"
+    assert build("etcd", {**environment, "GOGC": "50"}).read_text().split()[1] == "50"
 
 
 def test_one_that_can_not_be_built_is_named_and_the_others_are_built(
