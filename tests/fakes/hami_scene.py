@@ -1,7 +1,7 @@
 """The handler of Allocate on a real connection to the small API server, in virtual time."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -88,12 +88,16 @@ def soft_host() -> FakeHost:
 
 @dataclass(kw_only=True)
 class HamiScene:
-    """One node with its pods; ``patches`` are what the agent sent, in order."""
+    """One node with its pods; ``patches`` are what the agent sent, in order.
+
+    ``renewed`` gives a handler that remembers nothing, as that of another agent.
+    """
 
     server: FakeApiServer
     cluster: ClusterConnection
     bus: Bus
     allocate: Allocate
+    renewed: Callable[[], Allocate]
     host: FakeHost
     directories: FakeDirectories
     served: TopicReader[AllocateServed]
@@ -254,29 +258,35 @@ async def hami_scene(
             bus=bus,
             specs=lambda _: ascend910b.SPEC,
         )
-        allocate = Allocate(
-            offers=offers,
-            decide=Decide(offers=offers, bus=bus, clock=clock, reader=one.reader),
-            answer=Answer(
+        slices = SliceParts(plan=partial(plan, paths=PATHS), directories=directories or made)
+        served, settlements = bus.served.claim("allocate"), bus.settlements.claim("allocate")
+
+        def renewed() -> Allocate:
+            return Allocate(
                 offers=offers,
-                injection=injection,
-                host=host,
-                held=None,
+                decide=Decide(offers=offers, bus=bus, clock=clock, reader=one.reader),
+                answer=Answer(
+                    offers=offers,
+                    injection=injection,
+                    host=host,
+                    held=None,
+                    bus=bus,
+                    slices=slices,
+                ),
                 bus=bus,
-                slices=SliceParts(plan=partial(plan, paths=PATHS), directories=directories or made),
-            ),
-            bus=bus,
-            served=bus.served.claim("allocate"),
-            clock=clock,
-            timeout_s=timeout_s,
-            turn=asyncio.Lock(),
-            edits=Edits(editor=one, settlements=bus.settlements.claim("allocate")),
-        )
+                served=served,
+                clock=clock,
+                timeout_s=timeout_s,
+                turn=asyncio.Lock(),
+                edits=Edits(editor=one, settlements=settlements),
+            )
+
         scene = HamiScene(
             server=server,
             cluster=one,
             bus=bus,
-            allocate=allocate,
+            allocate=renewed(),
+            renewed=renewed,
             host=host,
             directories=made,
             served=bus.served.subscribe(),
@@ -308,6 +318,7 @@ async def _following(one: ClusterConnection, bus: Bus) -> AsyncIterator[None]:
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
+        assert all(task.cancelled() for task in tasks), "each goes on to the end"
 
 
 def mounts(grant: ContainerGrant) -> Sequence[tuple[str, str, bool]]:

@@ -1,0 +1,74 @@
+"""Whatever schedulers, kubelets, people and API servers do in whatever order: nobody loses by it.
+
+A slot is given once and to its own container, a pod that nobody asked for is never failed, and a
+lock that nobody needs is gone within a second where all is well, and soon after it is again.
+"""
+
+import asyncio
+
+import looptime
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from tests.fakes.hami_play import Locks, hami_play
+
+pytestmark = pytest.mark.slow  # many runs
+
+Step = tuple[str, dict[str, object]]
+
+
+def step(name: str, **values: st.SearchStrategy[object]) -> st.SearchStrategy[Step]:
+    """Return calls of what the play calls so."""
+    return st.tuples(st.just(name), st.fixed_dictionaries(values))
+
+
+REQUESTS = st.sampled_from(["PATCH /api/v1/namespaces", "PATCH /api/v1/nodes", "GET /api/v1/", "/"])
+KINDS = st.lists(st.sampled_from(["init", "sidecar", "app", "none"]), min_size=1, max_size=4)
+BIND = step("bind", size=st.integers(1, 3), kinds=KINDS, again=st.booleans(), late=st.booleans())
+ASK = step("ask", advised=st.booleans())
+OTHERS = st.one_of(
+    step("ask", patience_s=st.sampled_from([0.001, 0.02, 0.5])),
+    step("reject"),
+    step("renew"),
+    step("lock_in_vain"),
+    step("delete", place=st.integers(0, 5), grace=st.booleans(), unseen=st.booleans()),
+    step("touch"),
+    step(
+        "refuse",
+        of=REQUESTS,
+        code=st.sampled_from([403, 409, 410, 422, 429, 500, 503]),
+        times=st.integers(1, 9),
+    ),
+    step(
+        "lose_answers",
+        of=REQUESTS,
+        times=st.integers(1, 4),
+        delay_s=st.sampled_from([0.0, 0.4, 30.0]),
+    ),
+    step("mute"),
+    step("cut", compact=st.booleans()),
+    step("recover"),
+    step("wait", seconds=st.sampled_from([0.05, 2.0, 61.0])),
+)
+STEPS = st.lists(
+    st.integers(0, 9).flatmap(lambda kind: BIND if kind < 3 else ASK if kind < 7 else OTHERS),
+    min_size=10,
+    max_size=40,
+)
+
+
+@pytest.mark.parametrize("locks", Locks)
+@given(steps=STEPS)
+@settings(max_examples=15, phases=[Phase.generate])  # to make a find smaller would take minutes
+def test_each_container_gets_its_own_and_no_lock_is_left(
+    tmp_path_factory: pytest.TempPathFactory, locks: Locks, steps: list[Step]
+) -> None:
+    async def play_all() -> None:
+        async with hami_play(tmp_path_factory.getbasetemp(), locks) as play:
+            for name, values in steps:
+                await getattr(play, name)(**values)
+            await play.recover()
+
+    with asyncio.Runner(loop_factory=looptime.new_event_loop) as runner:
+        runner.run(play_all())
