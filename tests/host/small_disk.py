@@ -12,13 +12,13 @@ from pathlib import Path
 _READ_ONLY, _REMOUNT = 1, 32  # MS_RDONLY, MS_REMOUNT
 _DETACH = 2  # MNT_DETACH
 _SIZE = 256 * 1024
-_INODES = 64
+_INODES = 200  # more than blocks, or no disk could be without space alone
 _BALLAST = ".ballast"
 
 
 @dataclass(frozen=True, slots=True)
 class SmallDisk:
-    """A file system at ``path``, of 256 KiB and 64 inodes."""
+    """A file system at ``path``, of 256 KiB and 200 inodes."""
 
     path: Path
 
