@@ -36,6 +36,7 @@ class NpuSmi:
         library_path: str = "",
         allow_unsafe: bool = False,
         lstat: trust.Lstat = os.lstat,
+        limit_s: float = _LIMIT_S,
     ) -> None:
         self._places = places
         self._environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
@@ -43,6 +44,7 @@ class NpuSmi:
             self._environment["LD_LIBRARY_PATH"] = library_path
         self._allow_unsafe = allow_unsafe
         self._lstat = lstat
+        self._limit_s = limit_s
 
     def read_share(self, card: int, slot: int) -> bool:
         """Return whether the flag of a chip is on.
@@ -67,7 +69,7 @@ class NpuSmi:
         tool = self._find()
         try:
             status, output = command.run(
-                (tool, *arguments), feed=_YES, limit_s=_LIMIT_S, environment=self._environment
+                (tool, *arguments), feed=_YES, limit_s=self._limit_s, environment=self._environment
             )
         except OSError as error:
             raise ToolError(f"{tool}: {error}") from error

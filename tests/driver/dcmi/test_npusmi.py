@@ -8,8 +8,9 @@ from tests.driver.dcmi.host import SHARE_TOOL, Host
 pytestmark = pytest.mark.peer
 
 
-def tool(host: Host, *places: str) -> NpuSmi:
+def tool(host: Host, *places: str, limit_s: float = 10) -> NpuSmi:
     return NpuSmi(
+        limit_s=limit_s,
         places=[str(host.root / place) for place in places],
         library_path="/usr/local/Ascend/driver/lib64",
         lstat=host.lstat,
@@ -61,6 +62,14 @@ def test_a_tool_that_can_not_be_started_is_an_error(host: Host) -> None:
 
     with pytest.raises(ToolError, match="No such file"):
         tool(host, "tools/npu-smi").set_share(0, 0, on=True)
+
+
+def test_a_tool_that_hangs_is_given_up(host: Host) -> None:
+    """HAMi E11: the older plugin waited for it for ever."""
+    host.file("tools/npu-smi", "#!/bin/sh\nsleep 600\n", executable=True)
+
+    with pytest.raises(ToolError, match=r"did not end within 0\.2 s"):
+        tool(host, "tools/npu-smi", limit_s=0.2).set_share(0, 0, on=True)
 
 
 @pytest.mark.parametrize(
