@@ -221,6 +221,8 @@ class Agent:
             log.warning("driver library not checked", extra={"library": settings.library})
         if self._without_api:
             log.info("api server not used", extra={"why": self._without_api})
+            if settings.dialect is DialectName.HAMI:
+                log.warning("scheduler out of reach", extra={"why": self._without_api})
             if settings.fault_config_map is not None:
                 unfollowed = {"config_map": settings.fault_config_map, "why": self._without_api}
                 log.warning("fault config map not followed", extra=unfollowed)

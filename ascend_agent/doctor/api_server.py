@@ -11,6 +11,7 @@ from ascend_agent.doctor.check import Check
 from ascend_agent.doctor.findings import Finding, fail, ok, skipped, warn
 from ascend_agent.doctor.place import Place
 from ascend_agent.doctor.rules import required
+from ascend_agent.settings import DialectName
 
 _TESTED: Final = (28, 37)
 _MINOR: Final = re.compile(r"v1\.(?P<minor>\d+)")
@@ -22,6 +23,14 @@ _BAD_SKEW_S: Final = 60.0
 async def _look_server(place: Place) -> tuple[Finding, ...]:
     answer = await place.cluster()
     match answer:
+        case ClusterOff(why=why) if place.settings.dialect is DialectName.HAMI:
+            return (
+                fail(
+                    "no api server to ask",
+                    f"{why}; HAMi's scheduler writes there what a pod gets",
+                    remedy="run it in a pod with its service account's token, or give --kubeconfig",
+                ),
+            )
         case ClusterOff(why=why):
             return (skipped("api server", why),)
         case ClusterTrouble():
@@ -122,7 +131,8 @@ SERVER: Final = Check(
     advice=(
         "Does not answer: the detail has address, credentials and the reason; 401 means that the "
         "token is not accepted, a TLS error that the CA is not the right one.\n"
-        "Without a node name or credentials the agent uses no API server and serves all the same."
+        "Without a node name or credentials the agent uses no API server and serves all the same; "
+        "with --dialect hami it can serve nobody then."
     ),
     look=_look_server,
 )

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+import ascend_agent.app_hami  # noqa: F401 -- loaded late, it would hold up a step of the loop
 from ascend_agent.app import Agent
 from ascend_agent.driver.simulated.peer import spawn_in_loop
-from ascend_agent.settings import DriverKind, Settings, SimulatedNode
+from ascend_agent.model.ids import NodeName
+from ascend_agent.settings import DialectName, DriverKind, Settings, SimulatedNode
 from tests.fakes.running import running
 
 
@@ -118,3 +120,17 @@ async def test_without_a_config_map_none_is_missed(
     caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
     assert "fault config map not followed" not in await said(caplog, tmp_path)
+
+
+async def test_a_scheduler_that_nobody_can_reach_is_told(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    """HAMi's scheduler is known by what it writes alone: the agent would serve nobody, quietly."""
+    phrase = "scheduler out of reach"
+    lines = await said(caplog, tmp_path, dialect=DialectName.HAMI, node_name=NodeName("n1"))
+    caplog.clear()
+    plain = await said(caplog, tmp_path, node_name=NodeName("n1"))
+
+    assert lines[phrase]["levelname"] == "WARNING"
+    assert "--kubeconfig" in lines[phrase]["why"]
+    assert phrase not in plain

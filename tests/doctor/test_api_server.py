@@ -41,6 +41,14 @@ async def test_without_an_api_server_nothing_is_judged(tmp_path: Path) -> None:
         assert (await the_one(check, place(tmp_path, cluster=OFF))).verdict is Verdict.SKIPPED
 
 
+async def test_without_an_api_server_a_node_of_hamis_can_serve_nobody(tmp_path: Path) -> None:
+    settings: dict[str, object] = {"dialect": "hami", "node_name": "n1"}
+    finding = await the_one(SERVER, place(tmp_path, cluster=OFF, settings=settings))
+
+    assert (finding.verdict, finding.what) == (Verdict.FAIL, "no api server to ask")
+    assert "--kubeconfig" in finding.remedy
+
+
 @pytest.mark.parametrize("cluster", [TROUBLE, OFF])
 async def test_the_other_checks_leave_the_failure_to_the_first(
     tmp_path: Path, cluster: ClusterAnswer
