@@ -1,6 +1,7 @@
 """The composition root: picks driver, dialect, slicing and injection, and wires every flow.
 
-The one place that knows every class. No decision about NPUs is made here.
+The one place that knows every class. No decision about NPUs is made here. What stands behind an
+option that is off by default is imported where it is wired: a start is short, and memory scarce.
 """
 
 import asyncio
@@ -24,7 +25,6 @@ from ascend_agent.driver.health import DriverHealth
 from ascend_agent.driver.inventory import DriverInventory
 from ascend_agent.driver.news import DriverEvents
 from ascend_agent.driver.process import DriverWorker
-from ascend_agent.driver.share import DriverShares
 from ascend_agent.driver.switches import DriverSwitches
 from ascend_agent.driver.trusted import check_program
 from ascend_agent.driver.usage import DriverUsage
@@ -36,8 +36,6 @@ from ascend_agent.flows.allocate import Allocate
 from ascend_agent.flows.answer import Answer
 from ascend_agent.flows.connect_cluster import ConnectCluster
 from ascend_agent.flows.decide import Decide
-from ascend_agent.flows.detect_hangs import DetectHangs, HangProbes
-from ascend_agent.flows.enable_shares import EnableShares
 from ascend_agent.flows.feed_metrics import FeedMetrics, look
 from ascend_agent.flows.fold_health import FoldHealth, HealthSinks
 from ascend_agent.flows.follow_allocations import FollowAllocations
@@ -48,7 +46,6 @@ from ascend_agent.flows.hold_instance import HoldInstance
 from ascend_agent.flows.keep_isolation import KeepIsolation
 from ascend_agent.flows.log_changes import LogChanges
 from ascend_agent.flows.offers import ResourceOffers
-from ascend_agent.flows.poll_dpus import PollDpus
 from ascend_agent.flows.post_events import Announcements, PostEvents
 from ascend_agent.flows.read_health import ReadHealth, ReadPeriods
 from ascend_agent.flows.read_usage import ReadUsage
@@ -61,22 +58,16 @@ from ascend_agent.flows.update_annotations import NodeWants, UpdateAnnotations
 from ascend_agent.flows.watch_links import WatchLinks
 from ascend_agent.flows.watch_sockets import WatchSockets
 from ascend_agent.flows.watch_switches import WatchSwitches
-from ascend_agent.flows.write_cdi_spec import WriteCdiSpec
-from ascend_agent.host.cdi import CdiFile
 from ascend_agent.host.fault_files import FaultDirectory
 from ascend_agent.host.files import LocalHostFiles
 from ascend_agent.host.fsevents import PluginDirectoryWatcher
 from ascend_agent.host.hccn import HccnPorts
 from ascend_agent.host.layouts import KUBELET_DIRS, locate
 from ascend_agent.host.lock import FileInstanceLock
-from ascend_agent.host.nics import SysfsNics
 from ascend_agent.host.numa import SysfsNuma
-from ascend_agent.host.process_clock import ProcClock
 from ascend_agent.host.processes import ProcOwners, StatedOwners
 from ascend_agent.host.small_file import LocalFile
 from ascend_agent.host.state_file import ISOLATION, LocalStateFile
-from ascend_agent.host.stated_nics import STATED_CONFIG, StatedChange, StatedFile, StatedNics
-from ascend_agent.host.stated_ports import PortChange, StatedPorts, StillProcesses
 from ascend_agent.host.tool import Tool
 from ascend_agent.injection import find_injections
 from ascend_agent.injection.logical import WithLogicalIds
@@ -85,9 +76,11 @@ from ascend_agent.interfaces import (
     Injection,
     NicWatcher,
     NumaReader,
+    ProcessClock,
     SchedulerDialect,
     SlicingMode,
     SmallFile,
+    TrafficReader,
 )
 from ascend_agent.kubelet.endpoint import KubeletEndpoint
 from ascend_agent.kubelet.podresources import KubeletPodResources
@@ -108,6 +101,8 @@ from ascend_agent.telemetry.metrics import Metrics
 if TYPE_CHECKING:
     from ascend_agent.app_hami import HamiParts
     from ascend_agent.cluster.connection import ClusterConnection
+    from ascend_agent.flows.write_cdi_spec import WriteCdiSpec
+    from ascend_agent.host.stated_ports import PortChange, StatedPorts
     from ascend_agent.model.metered import HamiSeen
 
 log = logging.getLogger(__name__)
@@ -384,35 +379,37 @@ class Agent:
             ),
         ]
         if self._mode.needs_device_share:
-            tasks.append(
-                TaskSpec(
-                    name="enable-shares",
-                    run=EnableShares(
-                        share=DriverShares(worker),
-                        inventory=bus.inventory,
-                        faults=bus.faults,
-                        readings=bus.readings,
-                        shares=bus.shares.claim("enable-shares"),
-                    ).run,
-                )
-            )
+            tasks.append(self._share_task())
         return tasks
 
+    def _share_task(self) -> TaskSpec:
+        from ascend_agent.driver.share import DriverShares  # noqa: PLC0415 -- for --shares alone
+        from ascend_agent.flows.enable_shares import EnableShares  # noqa: PLC0415 -- the same
+
+        bus = self.bus
+        flow = EnableShares(
+            share=DriverShares(self._worker),
+            inventory=bus.inventory,
+            faults=bus.faults,
+            readings=bus.readings,
+            shares=bus.shares.claim("enable-shares"),
+        )
+        return TaskSpec(name="enable-shares", run=flow.run)
+
     def _dpu_tasks(self) -> list[TaskSpec]:
-        settings, node = self._settings, self._settings.simulated
+        settings = self._settings
         if settings.driver is DriverKind.SIMULATED:
-            changes = [
-                StatedChange(at_s=step.at_s, name=step.dpu, operstate=step.operstate)
-                for step in node.dpu_steps
-            ]
-            nics: NicWatcher = StatedNics(cards=node.dpus, changes=changes, started=self._started)
-            file: SmallFile = StatedFile(STATED_CONFIG)
+            file, nics = self._stated_dpus()
         elif settings.dpu_config is not None:
+            from ascend_agent.host.nics import SysfsNics  # noqa: PLC0415 -- for --dpu-config alone
+
             # Where the host's file system is mounted, its /sys shows the host's interfaces.
             nics = SysfsNics(root=settings.host_root / "sys")
             file = LocalFile(settings.dpu_config, limit=_DPU_CONFIG_BYTES)
         else:
             return []
+        from ascend_agent.flows.poll_dpus import PollDpus  # noqa: PLC0415 -- as above
+
         flow = PollDpus(
             file=file,
             name=str(settings.dpu_config or "simulated node"),
@@ -423,6 +420,17 @@ class Agent:
             clock=self._clock,
         )
         return [TaskSpec(name="poll-dpus", backoff=_ENDLESS, run=flow.run)]
+
+    def _stated_dpus(self) -> tuple[SmallFile, NicWatcher]:
+        from ascend_agent.host import stated_nics as stated  # noqa: PLC0415 -- no real node's
+
+        node = self._settings.simulated
+        changes = [
+            stated.StatedChange(at_s=step.at_s, name=step.dpu, operstate=step.operstate)
+            for step in node.dpu_steps
+        ]
+        nics = stated.StatedNics(cards=node.dpus, changes=changes, started=self._started)
+        return stated.StatedFile(stated.STATED_CONFIG), nics
 
     def _serving_tasks(self, offers: Sequence[ResourceOffers]) -> list[TaskSpec]:
         bus, settings = self.bus, self._settings
@@ -519,22 +527,39 @@ class Agent:
         )
         tasks = [TaskSpec(name="watch-links", backoff=_ENDLESS, run=links.run)]
         if settings.hang_detection:
-            hangs = DetectHangs(
-                probes=HangProbes(
-                    usage=DriverUsage(self._worker),
-                    processes=StillProcesses() if simulated else ProcClock(),
-                    traffic=ports,
-                    config=LocalFile(settings.hang_config) if settings.hang_config else None,
-                ),
-                specs=_SPECS,
-                inventory=bus.inventory,
-                hangs=bus.hangs.claim("detect-hangs"),
-                clock=self._clock,
-            )
-            tasks.append(TaskSpec(name="detect-hangs", backoff=_ENDLESS, run=hangs.run))
+            tasks.append(self._hang_task(ports))
         return tasks
 
-    def _stated_ports(self) -> StatedPorts:
+    def _hang_task(self, traffic: TrafficReader) -> TaskSpec:
+        from ascend_agent.flows import detect_hangs  # noqa: PLC0415 -- for --hang-detection alone
+
+        settings = self._settings
+        flow = detect_hangs.DetectHangs(
+            probes=detect_hangs.HangProbes(
+                usage=DriverUsage(self._worker),
+                processes=self._process_clock(),
+                traffic=traffic,
+                config=LocalFile(settings.hang_config) if settings.hang_config else None,
+            ),
+            specs=_SPECS,
+            inventory=self.bus.inventory,
+            hangs=self.bus.hangs.claim("detect-hangs"),
+            clock=self._clock,
+        )
+        return TaskSpec(name="detect-hangs", backoff=_ENDLESS, run=flow.run)
+
+    def _process_clock(self) -> ProcessClock:
+        if self._settings.driver is DriverKind.SIMULATED:
+            from ascend_agent.host.stated_ports import StillProcesses  # noqa: PLC0415 -- as below
+
+            return StillProcesses()
+        from ascend_agent.host.process_clock import ProcClock  # noqa: PLC0415 -- as above
+
+        return ProcClock()
+
+    def _stated_ports(self) -> "StatedPorts":
+        from ascend_agent.host.stated_ports import StatedPorts  # noqa: PLC0415 -- no real node's
+
         changes = [_port_change(step) for step in self._settings.simulated.link_steps]
         return StatedPorts(changes, started=self._started)
 
@@ -645,7 +670,10 @@ class Agent:
         runtime = self._settings.way is InjectionWay.RUNTIME
         return "visible" if hami and runtime else self._settings.way.value
 
-    def _cdi_flow(self) -> WriteCdiSpec:
+    def _cdi_flow(self) -> "WriteCdiSpec":
+        from ascend_agent.flows.write_cdi_spec import WriteCdiSpec  # noqa: PLC0415 -- --inject=cdi
+        from ascend_agent.host.cdi import CdiFile  # noqa: PLC0415 -- the same
+
         return WriteCdiSpec(
             bus=self.bus,
             host=self._host.files,
@@ -683,7 +711,9 @@ def _config_map(settings: Settings) -> ConfigMapKey | None:
     return ConfigMapKey(namespace=namespace, name=name)
 
 
-def _port_change(step: LinkStep) -> PortChange:
+def _port_change(step: LinkStep) -> "PortChange":
+    from ascend_agent.host.stated_ports import PortChange  # noqa: PLC0415 -- as above
+
     link_down = None if step.link is None else step.link == "down"
     state = LinkState(link_down=link_down, bonding_down=step.bonded_down, ub_down=step.ub_down)
     return PortChange(at_s=step.at_s, npu=step.npu, state=state)

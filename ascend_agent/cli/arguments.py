@@ -5,7 +5,6 @@ and mistakes answer at once.
 """
 
 import argparse
-import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -261,6 +260,8 @@ def _flags(command: Command) -> list[str]:
 
 
 def _nearest(name: str, names: list[str]) -> str:
+    import difflib  # noqa: PLC0415 -- for mistakes alone
+
     close = difflib.get_close_matches(name, names, n=1)
     return f"; did you mean {close[0]}" if close else ""
 

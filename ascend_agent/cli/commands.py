@@ -1,6 +1,7 @@
 """The commands that do something: logging, the loop, signals, and an exit code at the end."""
 
 import asyncio
+import gc
 import itertools
 import logging
 import signal
@@ -168,6 +169,10 @@ async def _run_agent(
 ) -> None:
     from ascend_agent.app import Agent  # noqa: PLC0415 -- brings the whole agent
 
+    # What is there now stays: the collector, off since the start, never looks at it again.
+    gc.collect()
+    gc.freeze()
+    gc.enable()
     agent = Agent(settings, worker_environment=environment, dropped_logs=lambda: written.dropped)
     levels = itertools.cycle((LogLevel.DEBUG, settings.log_level))
     wishes: Wishes = {

@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -17,10 +18,41 @@ pytestmark = pytest.mark.peer
 FOREIGN = ("ascend_agent.dialects.hami", "ascend_agent.app_hami", "ascend_agent.sim")
 """Modules that no agent of the plain dialect has a use for, each with all inside it."""
 
+OPTIONAL = (
+    "ascend_agent.driver.share",
+    "ascend_agent.faults.dpu_mapping",
+    "ascend_agent.faults.dpus",
+    "ascend_agent.faults.hang",
+    "ascend_agent.flows.detect_hangs",
+    "ascend_agent.flows.enable_shares",
+    "ascend_agent.flows.poll_dpus",
+    "ascend_agent.flows.write_cdi_spec",
+    "ascend_agent.host.cdi",
+    "ascend_agent.host.nics",
+    "ascend_agent.host.process_clock",
+    "ascend_agent.host.stated_nics",
+    "ascend_agent.host.stated_ports",
+    "ascend_agent.settings.dpus",
+    "difflib",
+)
+"""What options bring that are off by default, or mistakes."""
+
 _AGENT = """
-import atexit, json, pathlib, sys
+import atexit, gc, json, pathlib, sys
 found = pathlib.Path(sys.argv.pop())
-atexit.register(lambda: found.write_text(json.dumps(sorted(sys.modules))))
+collected = {"loading": 0, "later": 0}
+
+def count(phase, _):
+    if phase == "start" and "ascend_agent.cli.commands" in sys.modules:
+        loaded = hasattr(sys.modules.get("ascend_agent.app"), "Agent")
+        collected["later" if loaded else "loading"] += 1
+
+def tell():
+    kept = gc.get_freeze_count()
+    found.write_text(json.dumps({"modules": sorted(sys.modules), "kept": kept} | collected))
+
+gc.callbacks.append(count)
+atexit.register(tell)
 from ascend_agent.cli.main import main
 sys.exit(main(sys.argv[1:]))
 """
@@ -36,9 +68,25 @@ def write_kubeconfig(path: Path, url: str) -> None:
     path.write_text(json.dumps(document))
 
 
+@dataclass(slots=True, kw_only=True)
+class Footprint:
+    """What an agent that ended had: its modules, and what the garbage collector did.
+
+    ``loading`` and ``later`` count collections before and after the agent's own code was there;
+    ``kept`` is how many objects no collection looks at.
+    """
+
+    modules: list[str] = field(default_factory=list)
+    loading: int = 0
+    later: int = 0
+    kept: int = 0
+
+
 @asynccontextmanager
-async def plain_agent(there: Node, *options: str, loaded: list[str]) -> AsyncIterator[AgentProcess]:
-    """Run an agent that hands one NPU out; *loaded* is filled with its modules once it ended."""
+async def plain_agent(
+    there: Node, *options: str, footprint: Footprint
+) -> AsyncIterator[AgentProcess]:
+    """Run an agent that hands one NPU out; *footprint* is filled once it ended."""
     modules = there.home / "modules"
     command = (sys.executable, "-c", _AGENT, *there.command(*options)[3:], str(modules))
     environment = {"ASCEND_DOCKER_RUNTIME": "True", **there.host.environment}
@@ -50,7 +98,8 @@ async def plain_agent(there: Node, *options: str, loaded: list[str]) -> AsyncIte
         )
         assert answer["containers"][0]["envs"]
         yield agent
-    loaded.extend(json.loads(modules.read_text()))
+    for name, value in json.loads(modules.read_text()).items():
+        setattr(footprint, name, value)
 
 
 def of(names: Sequence[str], loaded: Sequence[str]) -> list[str]:
@@ -59,26 +108,38 @@ def of(names: Sequence[str], loaded: Sequence[str]) -> list[str]:
 
 async def test_an_agent_loads_nothing_of_hami_unless_told(fake_dcmi: Path) -> None:
     """Plain is the default. RAM is scarce on a node, and YAML is only for HAMi's configuration."""
-    loaded: list[str] = []
+    seen = Footprint()
     async with (
         node(fake_dcmi, "preset 910B3 2") as there,
-        plain_agent(there, loaded=loaded),
+        plain_agent(there, footprint=seen),
     ):
         pass
 
-    assert "ascend_agent.app" in loaded
-    assert of([*FOREIGN, "yaml"], loaded) == []
+    assert "ascend_agent.app" in seen.modules
+    assert of([*FOREIGN, "yaml"], seen.modules) == []
+    assert of(OPTIONAL, seen.modules) == []
+
+
+async def test_an_agent_collects_no_garbage_while_it_loads(fake_dcmi: Path) -> None:
+    """Nearly all of it stays: a tenth of a start went into looking through it again and again."""
+    seen = Footprint()
+    async with node(fake_dcmi, "preset 910B3 2") as there, plain_agent(there, footprint=seen):
+        pass
+
+    assert seen.loading == 0
+    assert seen.later > 1, "it collects again once it runs"
+    assert seen.kept > 0
 
 
 async def test_an_agent_on_a_cluster_loads_nothing_of_hami_either(fake_dcmi: Path) -> None:
     """What it loads late, for the API server, leads nowhere else. A kubeconfig is YAML."""
-    loaded: list[str] = []
+    seen = Footprint()
     async with node(fake_dcmi, "preset 910B3 2") as there, FakeApiServer().running() as server:
         server.store.create(*node_item())
         write_kubeconfig(there.home / "kubeconfig", server.url)
         reach = ("--node-name", "n1", "--kubeconfig", str(there.home / "kubeconfig"))
-        async with plain_agent(there, "--dialect", "plain", *reach, loaded=loaded) as agent:
+        async with plain_agent(there, "--dialect", "plain", *reach, footprint=seen) as agent:
             await agent.until(lambda status: status["api"]["phase"] == "ready")
 
-    assert "ascend_agent.cluster.connection" in loaded
-    assert of(FOREIGN, loaded) == []
+    assert "ascend_agent.cluster.connection" in seen.modules
+    assert of(FOREIGN, seen.modules) == []
