@@ -168,6 +168,21 @@ async def test_what_the_list_says_is_only_a_hint() -> None:
         assert len(scene.looks) == 2, "for the hint, and as the first one is gone"
 
 
+async def test_a_pod_that_fails_gives_its_lock_back_before_another_has_its_name() -> None:
+    """A StatefulSet makes it anew at once, and that one's being there kept the lock."""
+    async with repairing(bound(), locked_by="p1") as scene:
+        await settle()
+        scene.cluster.show_pods(dataclasses.replace(bound(), phase=PodPhase.FAILED))
+        await asyncio.sleep(0.05)
+        scene.cluster.show_pods()
+        scene.cluster.have_pod(
+            dataclasses.replace(bound(), uid=pod("p1", "", uid="2").uid, node=None, annotations={})
+        )
+        await asyncio.sleep(1)
+
+        assert scene.held is None
+
+
 @pytest.mark.parametrize("text", ["2026-01-01T00:00:01Z", "2026-01-01T00:00:01Z,default"])
 async def test_a_lock_without_a_readable_owner_is_left_alone(text: str) -> None:
     async with repairing() as scene:

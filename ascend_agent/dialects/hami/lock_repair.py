@@ -3,7 +3,8 @@
 The list of this node's pods is only a hint: a locked pod is not bound yet, so it is in no list, and
 of a pod that goes the API server knows more. A hint makes a look due soon, everything else at the
 slow pace, and a look is the one reason to give a lock back. That it is given back a moment after
-the last container was served is the normal course, which costs no look.
+the last container was served is the normal course, which costs no look. A pod that ends or goes is
+looked at at once: its controller may make another of its name, which says nothing of the lock.
 """
 
 from collections.abc import Sequence
@@ -25,13 +26,14 @@ class LockWatch:
     """What is known of one lock, and when to look at its owner.
 
     ``uid`` is the owner as this node's list shows it, None: not there; ``hint`` that by the list
-    it needs the lock no more.
+    it needs the lock no more, ``ended`` that it has ended or is going.
     """
 
     text: str
     owner: PodKey
     uid: PodUid | None
     hint: bool
+    ended: bool
     due_at: Millis
 
 
@@ -56,17 +58,19 @@ def watched(
         owner=lock.owner,
         uid=shown.uid if shown else None,
         hint=shown is not None and is_stale(shown, word=word),
+        ended=shown is not None and (shown.finished or shown.terminating),
         due_at=now,
     )
     if begins:
         return found
     if before is None or before.text != lock.text:
         return replace(found, due_at=_later(now, _SOON_MS if found.hint else SLOW_MS))
-    if (before.uid, before.hint) == (found.uid, found.hint):
+    if (before.uid, before.hint, before.ended) == (found.uid, found.hint, found.ended):
         return before
     gone = before.uid is not None and found.uid != before.uid
-    soon = gone or found.hint
-    due_at = min(before.due_at, _later(now, _SOON_MS)) if soon else before.due_at
+    if gone or (found.ended and not before.ended):
+        return found
+    due_at = min(before.due_at, _later(now, _SOON_MS)) if found.hint else before.due_at
     return replace(found, due_at=due_at)
 
 

@@ -74,12 +74,21 @@ def test_the_normal_course_is_never_hurried() -> None:
     assert look(bound, WAITING, now=5_000) == bound
 
 
-@pytest.mark.parametrize("after", [(DONE,), (GOING,), (ENDED,), (), (NAMESAKE,)])
-def test_a_hint_makes_a_look_due_within_a_second(after: tuple[Pod, ...]) -> None:
-    """AL-14: rejected, evicted, finished, deleted, or all its containers were served."""
+@pytest.mark.parametrize("after", [(GOING,), (ENDED,), (), (NAMESAKE,)])
+def test_a_pod_that_ends_or_goes_is_looked_at_at_once(after: tuple[Pod, ...]) -> None:
+    """AL-14: half a second later its controller had made another one of its name."""
     bound = look(look(None, now=0), WAITING, now=100)
 
-    assert due(look(bound, *after, now=2_000)) == 2_500
+    assert due(look(bound, *after, now=2_000)) == 2_000
+
+
+def test_a_pod_that_has_all_its_devices_is_looked_at_within_a_second() -> None:
+    """AL-14: the normal course has half of one."""
+    bound = look(look(None, now=0), WAITING, now=100)
+    done = look(bound, DONE, now=2_000)
+
+    assert due(done) == 2_500
+    assert due(look(done, dataclasses.replace(DONE, terminating=True), now=2_100)) == 2_100
 
 
 def test_a_lock_of_a_pod_that_is_seen_to_need_none_is_looked_at_soon() -> None:
@@ -94,7 +103,7 @@ def test_a_hint_hurries_once() -> None:
 
     assert due(after) == 31_500
     assert look(after, GOING, now=1_600) == after
-    assert due(look(after, now=1_700)) == 2_200
+    assert due(look(after, now=1_700)) == 1_700
 
 
 def test_a_look_that_failed_is_tried_again_when_it_is_told_to() -> None:
