@@ -18,7 +18,7 @@ from ascend_agent.interfaces import Injection
 from ascend_agent.model.allocation import ContainerGrant, Refused
 from ascend_agent.model.chip import ChipSpec
 from ascend_agent.model.npu import Npu
-from ascend_agent.settings import DriverKind, InjectionWay, Settings
+from ascend_agent.settings import DialectName, DriverKind, InjectionWay, Settings
 
 _WHAT: Final = "what a container gets"
 _MISSING: Final = "load the driver on the host; in a pod mount the host's /dev, and set --host-root"
@@ -45,7 +45,9 @@ async def _look(place: Place) -> tuple[Finding, ...]:
 
 
 def _injection(settings: Settings) -> Injection:
-    way = find_injections()[settings.way.value]
+    # As the agent has it: with HAMi's scheduler the vendor's runtime is told less.
+    told_less = settings.dialect is DialectName.HAMI and settings.way is InjectionWay.RUNTIME
+    way = find_injections()["visible" if told_less else settings.way.value]
     return WithLogicalIds(way) if settings.logical_ids else way
 
 
@@ -66,7 +68,9 @@ async def _try(place: Place, injection: Injection, npu: Npu, spec: ChipSpec) -> 
             remedy="remove what lies there and load the driver anew: a container runtime makes "
             "folders of what it is to mount and can't find",
         )
-    return ok(_WHAT, f"by {injection.name}: {describe(grant)}")
+    # Both that tell the runtime are one to people, who set --inject.
+    name = InjectionWay.RUNTIME.value if injection.name == "visible" else injection.name
+    return ok(_WHAT, f"by {name}: {describe(grant)}")
 
 
 def _no_devices(place: Place, grant: ContainerGrant) -> list[str]:

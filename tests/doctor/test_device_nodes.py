@@ -38,6 +38,23 @@ async def test_what_a_container_would_get_is_shown(tmp_path: Path, way: str, wor
     assert words in finding.detail
 
 
+@pytest.mark.parametrize("logical", [True, False])
+async def test_with_hamis_scheduler_the_runtime_is_told_no_options(
+    tmp_path: Path, *, logical: bool
+) -> None:
+    """As an Allocate answers there, and HAMi's plugin did: the variable alone."""
+    nodes(tmp_path, *NODES)
+    settings: dict[str, object] = {"dialect": "hami", "node_name": "n1", "inject": "runtime"}
+    where = place(tmp_path, driver=survey(npu(0)), settings={**settings, "logical_ids": logical})
+
+    finding = await the_one(CHECK, where)
+
+    assert finding.verdict is Verdict.OK
+    assert "by runtime: " in finding.detail
+    assert "ASCEND_VISIBLE_DEVICES=0" in finding.detail
+    assert "ASCEND_RUNTIME_OPTIONS" not in finding.detail
+
+
 @pytest.mark.parametrize("way", ["devices", "cdi", "runtime"])
 @pytest.mark.parametrize(
     ("missing", "about"), [("davinci1", "NPU 1: "), ("davinci_manager", "NPU 0, 1: ")]
