@@ -46,6 +46,15 @@ async def test_the_server_tells_the_pinned_version(api: Api) -> None:
     assert f"v{version['major']}.{version['minor']}." in version["gitVersion"]
 
 
+def test_the_scenes_that_may_take_longest_come_first(request: pytest.FixtureRequest) -> None:
+    """One that came last would be waited for while the other process has nothing to do."""
+    scenes = [item for item in request.session.items if item.get_closest_marker("cluster")]
+    markers = [scene.get_closest_marker("timeout") for scene in scenes]
+    limits = [marker.args[0] for marker in markers if marker]
+
+    assert limits == sorted(limits, reverse=True)
+
+
 async def test_what_is_not_granted_is_refused(
     api: Api, control_plane: ControlPlane, own_namespace: str
 ) -> None:
