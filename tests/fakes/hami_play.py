@@ -73,7 +73,6 @@ class Play:
     locks: Locks
     bound: list[Bound] = field(default_factory=list)
     troubled: bool = False
-    told: list[str] = field(default_factory=list)
     _serial: Callable[[], int] = field(default_factory=lambda: count(1).__next__)
     _given: set[int] = field(default_factory=set)
 
@@ -87,6 +86,8 @@ class Play:
         if not self._may_bind() or not set(kinds) - {"none"}:
             return
         if self.locks is not Locks.NAMED:
+            if not self.troubled:
+                await asyncio.sleep(1)  # all is known of those that went before
             size = self._free_size()
         done = [each for each in self.bound if each.fate is not Fate.WAITS]
         busy = {each.pod.key for each in self.bound if each.fate is Fate.WAITS}
@@ -114,7 +115,8 @@ class Play:
 
     def _free_size(self) -> int:
         """Return a number of devices that no other pod wants, by which it can be told."""
-        taken = {each.size for each in self.bound if each.fate is not Fate.SERVED}
+        known = {Fate.SERVED} if self.troubled else {*Fate} - {Fate.WAITS}
+        taken = {each.size for each in self.bound if each.fate not in known}
         return next((size for size in range(1, NPUS) if size not in taken), NPUS)
 
     def _lock(self, name: str, serial: int) -> str:
@@ -165,8 +167,9 @@ class Play:
         try:
             async with asyncio.timeout(patience_s):
                 (grant,) = await self.scene.allocate.allocate([request])
-        except (AllocationError, TimeoutError) as error:
-            self.told.append(str(error) or "hung up")
+        except (AllocationError, TimeoutError):
+            if not self.troubled and patience_s is None:
+                raise  # where all is well everybody is served
             self._fail(one)
         else:
             assert grant.npus == tuple(sorted(npus)), (one, grant)
