@@ -661,14 +661,8 @@ class Agent:
         )
 
     def _injection(self) -> Injection:
-        way = find_injections()[self._way_name()]
+        way = find_injections()[self._settings.injection]
         return WithLogicalIds(way) if self._settings.logical_ids else way
-
-    def _way_name(self) -> str:
-        """Return the way in; HAMi's plugin leaves out what MindCluster's tells the same runtime."""
-        hami = self._settings.dialect is DialectName.HAMI
-        runtime = self._settings.way is InjectionWay.RUNTIME
-        return "visible" if hami and runtime else self._settings.way.value
 
     def _cdi_flow(self) -> "WriteCdiSpec":
         from ascend_agent.flows.write_cdi_spec import WriteCdiSpec  # noqa: PLC0415 -- --inject=cdi

@@ -103,10 +103,12 @@ def without_effect(settings: Settings, arguments: Arguments) -> list[tuple[str, 
     A value that is passed over in silence is one that somebody relies on (CF-1).
     """
     if settings.dialect is DialectName.HAMI:
-        if settings.share_policy is SharePolicy.SPREAD:
-            return []
-        name = arguments.given["share_policy"].name
-        return [(name, "with --dialect=hami the scheduler chooses the NPUs: remove it")]
+        idle = {
+            "share_policy": settings.share_policy is not SharePolicy.SPREAD,
+            "refuse_held": not settings.refuse_held,
+        }
+        why = "with --dialect=hami the scheduler chooses the NPUs: remove it"
+        return [(arguments.given[sets].name, why) for sets, told in idle.items() if told]
     return [
         (one.name, "it belongs to the hami dialect: add --dialect=hami or remove it")
         for sets, one in arguments.given.items()

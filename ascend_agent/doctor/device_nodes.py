@@ -18,7 +18,7 @@ from ascend_agent.interfaces import Injection
 from ascend_agent.model.allocation import ContainerGrant, Refused
 from ascend_agent.model.chip import ChipSpec
 from ascend_agent.model.npu import Npu
-from ascend_agent.settings import DialectName, DriverKind, InjectionWay, Settings
+from ascend_agent.settings import DriverKind, InjectionWay, Settings
 
 _WHAT: Final = "what a container gets"
 _MISSING: Final = "load the driver on the host; in a pod mount the host's /dev, and set --host-root"
@@ -45,9 +45,7 @@ async def _look(place: Place) -> tuple[Finding, ...]:
 
 
 def _injection(settings: Settings) -> Injection:
-    # As the agent has it: with HAMi's scheduler the vendor's runtime is told less.
-    told_less = settings.dialect is DialectName.HAMI and settings.way is InjectionWay.RUNTIME
-    way = find_injections()["visible" if told_less else settings.way.value]
+    way = find_injections()[settings.injection]
     return WithLogicalIds(way) if settings.logical_ids else way
 
 

@@ -245,6 +245,12 @@ class Settings(HamiSettings):
         return InjectionWay.RUNTIME if self.docker_runtime else InjectionWay.DEVICES
 
     @property
+    def injection(self) -> str:
+        """The name of what fills an answer: HAMi's plugin tells the vendor's runtime less."""
+        hami = self.dialect is DialectName.HAMI
+        return "visible" if hami and self.way is InjectionWay.RUNTIME else self.way.value
+
+    @property
     def api_obstacle(self) -> str:
         """Why no API server can be used, as far as settings tell; empty: one can be tried."""
         if self.node_name is None:

@@ -226,6 +226,8 @@ def test_there_must_be_something_to_check_and_time_for_it(tmp_path: Path) -> Non
         ("run --dialect=hami --hami-handshake=20 --node-name=n1", {}, []),
         ("run --dialect=hami --node-name=n1 --share-policy=pack", {}, ["--share-policy"]),
         ("run --dialect=hami --node-name=n1 --share-policy=spread", {}, []),
+        ("run --dialect=hami --node-name=n1 --refuse-held=false", {}, ["--refuse-held"]),
+        ("run --dialect=hami --node-name=n1 --refuse-held", {}, []),
         ("run --node-name=n1", {}, []),
     ],
 )

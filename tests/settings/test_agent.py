@@ -139,6 +139,24 @@ def test_auto_follows_the_container_runtime(inject: str, docker_runtime: bool, w
 
 
 @pytest.mark.parametrize(
+    ("dialect", "inject", "injection"),
+    [
+        ("plain", "runtime", "runtime"),
+        ("hami", "runtime", "visible"),
+        ("hami", "auto", "visible"),
+        ("hami", "devices", "devices"),
+        ("hami", "cdi", "cdi"),
+    ],
+)
+def test_the_vendors_runtime_is_told_less_with_hamis_scheduler(
+    dialect: str, inject: str, injection: str
+) -> None:
+    given = {"dialect": dialect, "inject": inject, "node_name": "n1", "docker_runtime": True}
+
+    assert Settings.model_validate(given).injection == injection
+
+
+@pytest.mark.parametrize(
     ("given", "why"),
     [
         ({}, "the name of the own node is not known: set NODE_NAME or --node-name"),
