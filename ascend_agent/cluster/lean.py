@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ascend_agent.errors import WiringError
 
 if TYPE_CHECKING:
-    from aiohttp import ClientError, ClientSSLError, ClientTimeout
+    from aiohttp import ClientError, ClientSession, ClientSSLError, ClientTimeout
     from kubernetes_asyncio.client.api_client import ApiClient
     from kubernetes_asyncio.client.configuration import Configuration
 
@@ -31,6 +31,7 @@ class Library:
 
     api_client: "type[ApiClient]"
     configuration: "type[Configuration]"
+    session: "type[ClientSession]"
     transport_error: "type[ClientError]"
     tls_error: "type[ClientSSLError]"
     timeout: "type[ClientTimeout]"
@@ -53,6 +54,7 @@ def load_library(*, kubeconfig: bool) -> Library:
     return Library(
         api_client=api_client,
         configuration=configuration,
+        session=http.ClientSession,
         transport_error=http.ClientError,
         tls_error=http.ClientSSLError,
         timeout=http.ClientTimeout,

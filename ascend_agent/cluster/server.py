@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
+from urllib.request import getproxies
 
 from ascend_agent.cluster.credentials import Access, Credentials, Tls
 from ascend_agent.cluster.lean import Library
@@ -39,6 +40,8 @@ _ANSWER_S: Final = 15.0
 _LARGEST_ANSWER: Final = 64 * 1024 * 1024
 _LARGEST_REFUSAL: Final = 64 * 1024
 _CONNECTIONS: Final = 8  # three watches, and a few requests beside each other
+_BUFFER: Final = 2 * 1024 * 1024  # as the library has it
+_SCHEMES: Final = {"http", "https"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,7 +226,19 @@ class ApiServer:
         configuration.connection_pool_maxsize = _CONNECTIONS
         client = self._library.api_client(configuration)
         client.user_agent = self._user_agent
+        if not _SCHEMES & getproxies().keys():
+            self._spare_lookups(client)
         return client
+
+    def _spare_lookups(self, client: "ApiClient") -> None:
+        """Have *client* not look for a proxy in the environment, which names none.
+
+        It would for each request, and for a .netrc besides, each time by way of another thread.
+        """
+        pool = client.rest_client
+        connector = pool.pool_manager.connector
+        pool.pool_manager.detach()
+        pool.pool_manager = self._library.session(connector=connector, read_bufsize=_BUFFER)
 
 
 def _words(error: Exception) -> str:

@@ -3,8 +3,10 @@
 import asyncio
 import ssl
 from collections.abc import AsyncIterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiohttp import TCPConnector, web
@@ -62,6 +64,42 @@ async def test_an_answer_is_json_as_it_came(fake: FakeApiServer) -> None:
 
     assert found == fake.store.get(node()[0])
     assert fake.headers[0]["User-Agent"] == "ascend-agent/test"
+
+
+class Counted(ThreadPoolExecutor):
+    """Threads that count what they are given."""
+
+    def __init__(self) -> None:
+        super().__init__(max_workers=1)
+        self.given = 0
+
+    def submit(self, *args: Any, **options: Any) -> Future[Any]:
+        self.given += 1
+        return super().submit(*args, **options)
+
+
+@pytest.mark.parametrize("no_proxy", [None, "10.0.0.1"])
+async def test_a_request_makes_no_trip_to_another_thread(
+    fake: FakeApiServer, no_proxy: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The HTTP client looked for a proxy and a .netrc in front of each patch of an Allocate."""
+    if no_proxy is not None:
+        monkeypatch.setenv("NO_PROXY", no_proxy)
+    threads = Counted()
+    asyncio.get_running_loop().set_default_executor(threads)
+    async with client(fake.url) as one:
+        await one.ask(GET)
+        await one.ask(GET)
+
+    assert threads.given == 0
+
+
+async def test_a_proxy_that_the_environment_names_is_gone_through(
+    fake: FakeApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", fake.url)
+    async with client("http://server.invalid:6443") as one:
+        assert await one.ask(GET) == fake.store.get(node()[0])
 
 
 async def test_a_server_that_never_answers_is_left(
