@@ -200,15 +200,21 @@ def _with_edits(world: World, edits: Sequence[PodEdit]) -> World:
     """Return *world* as it will be once *edits* are acknowledged."""
     if not edits or world.facts is None:
         return world
-    pods = tuple(_edited(pod, edits) for pod in world.facts.pods)
+    # What was edited of pods that are gone by now is kept for a while as well, so both may be many.
+    by_pod: dict[PodUid, list[PodEdit]] = {}
+    for edit in edits:
+        by_pod.setdefault(edit.uid, []).append(edit)
+    pods = tuple(
+        _edited(pod, by_pod[pod.uid]) if pod.uid in by_pod else pod for pod in world.facts.pods
+    )
     return replace(world, facts=replace(world.facts, pods=pods))
 
 
 def _edited(pod: Pod, edits: Iterable[PodEdit]) -> Pod:
+    """Return *pod* with *edits*, which are its own."""
     annotations = dict(pod.annotations)
     for edit in edits:
-        if edit.uid == pod.uid:
-            annotations.update(_set(edit.annotations))
+        annotations.update(_set(edit.annotations))
     return pod if annotations == pod.annotations else replace(pod, annotations=annotations)
 
 

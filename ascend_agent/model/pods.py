@@ -79,7 +79,7 @@ class Pod:
     @property
     def finished(self) -> bool:
         """Return whether no container of it will run again."""
-        return self.phase in {PodPhase.SUCCEEDED, PodPhase.FAILED}
+        return self.phase is PodPhase.SUCCEEDED or self.phase is PodPhase.FAILED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,17 +5,18 @@ don't know of each other on an NPU that both have. That is the limiting library'
 owns the pod should know why its share is not kept.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from ascend_agent.dialects.hami import keys
 from ascend_agent.dialects.hami.annotation import BadText, Slot, parse_slots
+from ascend_agent.model.ids import DieId
 from ascend_agent.model.pods import Pod
 
 
 def uncoordinated(slot: Slot, pods: Sequence[Pod], *, word: str) -> tuple[str, ...]:
     """Return a remark where a container of *pods* shares an NPU with *slot* and no registry."""
     mine = {device.die for device in slot}
-    for pod, other in _granted(pods, word):
+    for pod, other in _granted(pods, keys.allocated(word), mine):
         both = mine & {device.die for device in other}
         if both and other[0].die != slot[0].die:
             remark = (
@@ -27,9 +28,13 @@ def uncoordinated(slot: Slot, pods: Sequence[Pod], *, word: str) -> tuple[str, .
     return ()
 
 
-def _granted(pods: Sequence[Pod], word: str) -> Iterator[tuple[Pod, Slot]]:
+def _granted(pods: Sequence[Pod], key: str, dies: Collection[DieId]) -> Iterator[tuple[Pod, Slot]]:
+    """Yield the slots of pods that have one of *dies*; of the others, which are most, only some."""
     for pod in pods:
-        slots = parse_slots(pod.annotations.get(keys.allocated(word), ""))
+        text = pod.annotations.get(key, "")
+        if not any(die in text for die in dies):
+            continue
+        slots = parse_slots(text)
         if pod.finished or isinstance(slots, BadText):
             continue
         yield from ((pod, slot) for slot in slots if slot)

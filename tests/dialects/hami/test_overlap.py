@@ -55,3 +55,14 @@ def test_pods_that_have_finished_or_can_not_be_read_share_nothing() -> None:
     broken = pod("p3", ";", allocated="U,w,x,0:;")
 
     assert uncoordinated(_slot(f"{A}{B};"), [done, broken], word=CHIP_910B3.word) == ()
+
+
+def test_pods_on_other_npus_are_not_looked_into() -> None:
+    """On a node of 500 pods that took a millisecond of each Allocate, and more beyond 512 texts."""
+    others = [pod(f"p{at}", ";", allocated=f"{device(3, 1000 + at)};") for at in range(50)]
+    mine = _slot(f"{A}{B};")
+    before = parse_slots.cache_info()
+
+    assert uncoordinated(mine, others, word=CHIP_910B3.word) == ()
+    after = parse_slots.cache_info()
+    assert (after.hits, after.misses) == (before.hits, before.misses)
