@@ -13,6 +13,8 @@ from ascend_agent.model.hami import MOST_SHARES, HamiNodeEntry
 from ascend_agent.model.ids import CardId, DieId, NodeName
 
 _NODES: Final = "nodes"
+_MOST_NODES: Final = 5000
+"""As many as a cluster has: a file that is refused for its length would hide no NPU anywhere."""
 _HIGHEST_CARD: Final = 9999
 _NAMES_SHOWN: Final = 5
 _DIE: Final = re.compile(r"[0-9A-F]{8}(-[0-9A-F]{8}){4}")
@@ -39,7 +41,7 @@ def parse_node_config(text: str, *, node: NodeName) -> NodeConfig:
     if _NODES not in tree:
         raise ValueError("has no nodes; give a list of entries there, each with a name")
     top = Section(dict(tree), "top level")
-    entries = top.entries(_NODES)
+    entries = top.entries(_NODES, most=_MOST_NODES)
     warnings = list(top.unknown())
     entry: HamiNodeEntry | None = None
     names = []

@@ -117,17 +117,15 @@ class Section:
             raise self._wrong(key, value, "give true or false")
         return word in _YES
 
-    def entries(self, key: str) -> Sequence[Tree]:
-        """Return the list under *key*, empty where it is absent."""
+    def entries(self, key: str, *, most: int = _MOST_ENTRIES) -> Sequence[Tree]:
+        """Return the list under *key*, empty where it is absent; *most* entries are allowed."""
         value = self._take(key)
         if value is None:
             return ()
         if not isinstance(value, list):
             raise self._wrong(key, value, "write a list, each entry behind a dash")
-        if len(value) > _MOST_ENTRIES:
-            raise ValueError(
-                f"{self.where}, {key}: has more than {_MOST_ENTRIES} entries; shorten it"
-            )
+        if len(value) > most:
+            raise ValueError(f"{self.where}, {key}: has more than {most} entries; shorten it")
         return value
 
     def texts(self, key: str) -> Sequence[str]:

@@ -63,6 +63,17 @@ def test_the_first_entry_of_this_node_counts_and_others_are_not_looked_into() ->
     assert "entry 3: 'node-a' stood before" in found.warnings[0]
 
 
+def test_a_file_for_all_nodes_of_a_large_cluster_is_understood() -> None:
+    """With more than a thousand it was refused, and no node hid the NPUs that it names."""
+    others = "".join(f"- {{name: node-{number}}}\n" for number in range(4999))
+
+    found = parse(f"nodes:\n{others}- {{name: {NODE}, filterDevices: {{index: [3]}}}}\n")
+
+    assert found.entry == HamiNodeEntry(hidden_cards=frozenset({CardId(3)}))
+    with pytest.raises(ValueError, match="more than 5000 entries"):
+        parse(f"nodes:\n{others}- {{name: a}}\n- {{name: b}}\n")
+
+
 def test_a_file_that_forgets_this_node_is_told() -> None:
     """CF-1: a name misspelt would else have no effect, and nobody would be told."""
     names = ", ".join(f"{{name: Node-{number}}}" for number in range(7))
