@@ -61,6 +61,7 @@ class WorkerLink(asyncio.Protocol):
         self._turns = Turns()
         self._complaints = Complaints()
         self._numbers = 0
+        self._unsent = b""
         self._loop = asyncio.get_running_loop()
 
     @property
@@ -151,6 +152,19 @@ class WorkerLink(asyncio.Protocol):
         assert self._transport is not None  # noqa: S101 -- start_link connects before it returns
         self._transport.write(data)
 
+    def _write_soon(self, data: bytes) -> None:
+        """Write *data* with all else that is asked in this pass of the loop.
+
+        NPUs are asked in groups, and each write wakes the worker for itself.
+        """
+        if not self._unsent:
+            self._loop.call_soon(self._flush)
+        self._unsent += data
+
+    def _flush(self) -> None:
+        data, self._unsent = self._unsent, b""
+        self._write(data)  # the transport drops it where the worker has just ended
+
     def _receive(self, frame: Mapping[str, object]) -> None:
         match frame:
             case {"id": int(number), "result": dict(answer)} if isinstance(answer.get("rc"), int):
@@ -170,7 +184,7 @@ class WorkerLink(asyncio.Protocol):
             call.timer = self._loop.call_later(call.deadline_s, self._miss, call)
             request: dict[str, object] = {"id": call.number, "lane": call.lane, "op": call.op}
             request["args"] = call.args
-            self._write(pack(request))
+            self._write_soon(pack(request))
 
     def _finish(self, number: int, answer: Answer) -> None:
         parked = {call.number for call in self._turns.parked.values()}

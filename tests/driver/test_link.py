@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 import pytest
 from looptime import LoopTimeProxy
 
-from ascend_agent.driver.frames import pack
+from ascend_agent.driver.frames import Splitter, pack
 from ascend_agent.driver.link import BlockedError, WorkerLink, start_link
 from ascend_agent.driver.news import ContinuityLost
 from ascend_agent.driver.turns import Answer, Lane
@@ -89,6 +89,35 @@ async def test_lanes_run_beside_each_other_and_one_lane_in_order(
     assert worker.requests[2]["op"] == "usage"
     worker.answer(worker.requests[2], {"rc": 0})
     assert (await second) == {"rc": 0}
+
+
+class Wire(asyncio.Transport):
+    """Keeps what was written, each write for itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.writes: list[bytes] = []
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.writes.append(bytes(data))
+
+
+async def test_what_is_asked_at_once_is_one_write(ear: Ear) -> None:
+    """An Allocate asks eight NPUs, and each write wakes the worker for itself."""
+    wire = Wire()
+    child = ScriptedWorker({}, immortal=False)
+    link = WorkerLink(child, hear=ear.hear, changed=ear.changed)
+    link.connection_made(wire)
+    async with asyncio.TaskGroup() as group:
+        for lane in range(8):
+            group.create_task(link.call(lane, "health", deadline_s=_DEADLINE_S), name=f"{lane}")
+        await settle()
+        requests = Splitter().feed(b"".join(wire.writes))
+        for request in requests:
+            link.data_received(pack({"id": request["id"], "result": HEALTHY}))
+
+    assert [request["lane"] for request in requests] == list(range(8))
+    assert len(wire.writes) == 1
 
 
 async def test_a_deadline_counts_from_when_the_lane_is_free(
