@@ -1,6 +1,7 @@
 """The package's sources as syntax trees, for the tests of this folder."""
 
 import ast
+import gc
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -25,10 +26,23 @@ class Source:
 
 @cache
 def sources(folder: str) -> tuple[Source, ...]:
-    """Return the Python files below *folder*, generated ones left out."""
-    return tuple(
-        Source(name=str(path.relative_to(ROOT)), text=text, tree=ast.parse(text, str(path)))
-        for path in sorted((ROOT / folder).rglob("*.py"))
-        if "_generated" not in path.parts
-        for text in [path.read_text()]
-    )
+    """Return the Python files below *folder*, generated ones left out.
+
+    A million nodes that live as long as the run: the garbage collector would look at all of them
+    again and again, here and in every test to come.
+    """
+    gc.collect()  # what is garbage now must not be frozen with them
+    gc.disable()
+    try:
+        found = tuple(_read(folder))
+    finally:
+        gc.enable()
+    gc.freeze()
+    return found
+
+
+def _read(folder: str) -> Iterator[Source]:
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        if "_generated" not in path.parts:
+            name, text = str(path.relative_to(ROOT)), path.read_text()
+            yield Source(name=name, text=text, tree=ast.parse(text, name))
