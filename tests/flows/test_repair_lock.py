@@ -128,7 +128,7 @@ async def test_the_normal_course_costs_no_look() -> None:
     """Locked, bound, served, given back by the Allocate itself."""
     async with repairing() as scene:
         scene.take_lock("p1")
-        await asyncio.sleep(1)
+        await asyncio.sleep(0.7)
         scene.cluster.show_pods(bound())
         await asyncio.sleep(1)
         scene.cluster.show_pods(bound(slots=";"))
@@ -140,7 +140,17 @@ async def test_the_normal_course_costs_no_look() -> None:
         assert scene.released == 0
 
 
-async def test_a_lock_that_is_held_long_is_looked_at_every_30_s() -> None:
+async def test_a_lock_of_a_pod_that_was_never_seen_here_goes_within_a_second() -> None:
+    """Bound and deleted by force between two words of the watch: no list has ever shown it."""
+    async with repairing() as scene:
+        scene.take_lock("p1")
+        await asyncio.sleep(1)
+
+        assert scene.held is None
+        assert scene.released == 1
+
+
+async def test_a_lock_that_is_held_long_is_looked_at_ever_more_slowly() -> None:
     """A pod that waits for its image, or whose lock the scheduler took before it could bind it."""
     async with repairing() as scene:
         begin = asyncio.get_running_loop().time()
@@ -151,7 +161,7 @@ async def test_a_lock_that_is_held_long_is_looked_at_every_30_s() -> None:
         scene.cluster.lose_pod(bound().key)
         await asyncio.sleep(30)
 
-        assert looks == [30, 60, 90]
+        assert looks == [1, 2, 6, 12, 25, 50, 80]
         assert scene.held is None
 
 
@@ -165,7 +175,7 @@ async def test_what_the_list_says_is_only_a_hint() -> None:
         await asyncio.sleep(3)
 
         assert scene.held == lock("p1")[KEY]
-        assert len(scene.looks) == 2, "for the hint, and as the first one is gone"
+        assert len(scene.looks) == 3, "for the hint, as the first one is gone, and a moment later"
 
 
 async def test_a_pod_that_fails_gives_its_lock_back_before_another_has_its_name() -> None:

@@ -2,9 +2,11 @@
 
 The list of this node's pods is only a hint: a locked pod is not bound yet, so it is in no list, and
 of a pod that goes the API server knows more. A hint makes a look due soon, everything else at the
-slow pace, and a look is the one reason to give a lock back. That it is given back a moment after
-the last container was served is the normal course, which costs no look. A pod that ends or goes is
-looked at at once: its controller may make another of its name, which says nothing of the lock.
+slow pace; a pod that stays out of the list may have gone before it was ever in it, and is looked at
+after a moment, then ever more slowly. A look is the one reason to give a lock back. That it is
+given back a moment after the last container was served is the normal course, which costs no look.
+A pod that ends or goes is looked at at once: its controller may make another of its name, which
+says nothing of the lock.
 """
 
 from collections.abc import Sequence
@@ -19,6 +21,8 @@ SLOW_MS: Final = 30_000
 """Between two looks at a pod of which nothing else is heard."""
 
 _SOON_MS: Final = 500  # within a second, and time for the normal course
+_UNSEEN_MS: Final = 800  # the same, and time for the scheduler to bind what it locked for
+_DOUBLINGS: Final = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +30,8 @@ class LockWatch:
     """What is known of one lock, and when to look at its owner.
 
     ``uid`` is the owner as this node's list shows it, None: not there; ``hint`` that by the list
-    it needs the lock no more, ``ended`` that it has ended or is going.
+    it needs the lock no more, ``ended`` that it has ended or is going. ``looks`` counts those that
+    changed nothing.
     """
 
     text: str
@@ -35,6 +40,7 @@ class LockWatch:
     hint: bool
     ended: bool
     due_at: Millis
+    looks: int = 0
 
 
 def watched(
@@ -64,19 +70,31 @@ def watched(
     if begins:
         return found
     if before is None or before.text != lock.text:
-        return replace(found, due_at=_later(now, _SOON_MS if found.hint else SLOW_MS))
+        return replace(found, due_at=_later(now, _SOON_MS if found.hint else _pace_ms(found)))
     if (before.uid, before.hint, before.ended) == (found.uid, found.hint, found.ended):
         return before
     gone = before.uid is not None and found.uid != before.uid
     if gone or (found.ended and not before.ended):
         return found
-    due_at = min(before.due_at, _later(now, _SOON_MS)) if found.hint else before.due_at
-    return replace(found, due_at=due_at)
+    # One that was bound is waited for at the pace of those.
+    due_at = before.due_at if before.uid is not None else _later(now, SLOW_MS)
+    soon = _later(now, _SOON_MS)
+    return replace(found, due_at=min(due_at, soon) if found.hint else due_at)
 
 
-def looked(watch: LockWatch, *, now: Millis, wait_ms: int = SLOW_MS) -> LockWatch:
-    """Return *watch* after a look that gave no reason to give the lock back, or failed."""
-    return replace(watch, due_at=_later(now, wait_ms))
+def looked(watch: LockWatch, *, now: Millis, wait_ms: int | None = None) -> LockWatch:
+    """Return *watch* after a look that gave no reason to give the lock back.
+
+    *wait_ms*: until the next one, if the look failed.
+    """
+    watch = replace(watch, looks=watch.looks + 1)
+    return replace(watch, due_at=_later(now, _pace_ms(watch) if wait_ms is None else wait_ms))
+
+
+def _pace_ms(watch: LockWatch) -> int:
+    if watch.uid is not None:
+        return SLOW_MS
+    return min(_UNSEEN_MS << min(watch.looks, _DOUBLINGS), SLOW_MS)
 
 
 def why_stale(owner: Pod | None, *, word: str) -> str | None:

@@ -55,13 +55,28 @@ def test_who_begins_looks_at_once(pods: tuple[Pod, ...]) -> None:
     assert due(look(None, *pods, now=7, begins=True)) == 7
 
 
-@pytest.mark.parametrize("pods", [(), (WAITING,)])
-def test_a_lock_that_was_just_taken_is_looked_at_slowly(pods: tuple[Pod, ...]) -> None:
-    """A pod that holds it is in no list before it is bound: absence says nothing."""
-    first = look(None, *pods, now=100)
+def test_a_lock_that_was_just_taken_is_looked_at_after_a_moment() -> None:
+    """One that holds it is in no list before it is bound, nor when it went before it was seen."""
+    first = look(None, now=100)
 
-    assert due(first) == 30_100
-    assert due(look(first, held=OF_P2, now=200)) == 30_200
+    assert due(first) == 900
+    assert due(look(first, held=OF_P2, now=200)) == 1_000
+
+
+def test_a_pod_that_stays_out_of_the_list_is_looked_at_ever_more_slowly() -> None:
+    """The scheduler has locked for it, and can't bind it yet."""
+    watch, paces = look(None), []
+    for _ in range(20):
+        assert watch is not None
+        after = looked(watch, now=watch.due_at)
+        paces.append(after.due_at - watch.due_at)
+        watch = after
+
+    assert paces == [1_600, 3_200, 6_400, 12_800, 25_600, *[30_000] * 15]
+
+
+def test_the_lock_of_a_pod_that_is_there_is_looked_at_slowly() -> None:
+    assert due(look(None, WAITING, now=100)) == 30_100
 
 
 def test_the_normal_course_is_never_hurried() -> None:
@@ -69,7 +84,7 @@ def test_the_normal_course_is_never_hurried() -> None:
     watch = look(None, now=0)
     for now, pods in ((100, (WAITING,)), (200, (NAMESAKE, pod("p2", ";")))):
         changed = look(watch, *pods, now=now)
-        assert due(changed) == 30_000
+        assert due(changed) == 30_000 + now
     bound = look(watch, WAITING, now=100)
     assert look(bound, WAITING, now=5_000) == bound
 
