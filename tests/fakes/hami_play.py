@@ -222,7 +222,6 @@ class Play:
             return
         one = here[place % len(here)]
         served = one.fate is Fate.SERVED
-        await asyncio.sleep(0.1)  # one that is gone before a watch told of it has its lock for 30 s
         if grace:
             self._mark_going(one)
             await self._expect_free(but=Locks.OWNERLESS)
