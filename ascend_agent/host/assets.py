@@ -76,6 +76,8 @@ class HostAssets:
                 f"{self._root} could not be prepared within {self._deadline_s:g} s; look for a "
                 "hung mount or disk on the node"
             ) from None
+        except ValueError as error:  # of _opened, at whichever step something changed
+            raise HostError(f"{error}: replace it") from error
         except OSError as error:
             refusal = explain_refusal(Path(error.filename or self._root), error)
             raise HostError(
@@ -115,10 +117,7 @@ class HostAssets:
         )
 
     def _check(self, path: Path, problem_of: Callable[[Path], str]) -> None:
-        try:
-            problem = problem_of(path)
-        except ValueError as error:
-            raise HostError(f"{error}: replace it") from error
+        problem = problem_of(path)
         if problem:
             raise HostError(
                 f"{path} {problem}: put a fit one into --hami-assets, or the node into hard mode"
