@@ -70,5 +70,7 @@ def test_each_container_gets_its_own_and_no_lock_is_left(
                 await getattr(play, name)(**values)
             await play.recover()
 
-    with asyncio.Runner(loop_factory=looptime.new_event_loop) as runner:
+    # The loop's end is in real time: its wait for threads, of 300 s, would be over at once.
+    loop = looptime.new_event_loop(_enabled=False)
+    with asyncio.Runner(loop_factory=lambda: loop) as runner, loop.looptime_enabled():
         runner.run(play_all())
