@@ -80,6 +80,7 @@ class ControlPlane:
         self.url = f"https://127.0.0.1:{self.port}"
         self.etcd = self._etcd(etcd)
         self.server = self._server(server, server_options)
+        self.outages = 0  # after one, whoever watched looks again only when its back-off is over
         self._admin: Credential | None = None
 
     @property
@@ -130,6 +131,7 @@ class ControlPlane:
 
     async def stop_server(self, *, graceful: bool = False) -> None:
         """End the API server: gracefully as in an upgrade, or at once as in a crash."""
+        self.outages += 1
         await self.server.stop(by=signal.SIGTERM if graceful else signal.SIGKILL)
 
     async def restart_server(self, *, graceful: bool = False) -> None:
@@ -139,12 +141,18 @@ class ControlPlane:
 
     async def stop_etcd(self) -> None:
         """End etcd at once; the API server stays, refuses writes and says it is not ready."""
+        self.outages += 1
         await self.etcd.stop(by=signal.SIGKILL)
 
     async def start_etcd(self) -> None:
         """Start etcd on the data it had, and wait until the API server is ready."""
         self.etcd.start()
         await self.until_ready()
+
+    def halt(self, process: Process) -> None:
+        """Have the API server or etcd stand still: it answers nothing; ``revive`` ends that."""
+        self.outages += 1
+        process.send(signal.SIGSTOP)
 
     async def revive(self) -> None:
         """Start what does not run and wait until it is ready; raises as ``start_server``."""

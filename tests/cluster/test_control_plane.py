@@ -1,7 +1,6 @@
 """The control plane of the tests is a real one, and behaves as scenes take for granted."""
 
 import asyncio
-import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -146,7 +145,7 @@ async def test_an_etcd_that_was_restarted_has_its_data(
 
 async def test_a_server_whose_etcd_hangs_is_not_ready(control_plane: ControlPlane) -> None:
     """It says it is, for seconds; a scene that went on then would wait for its first read."""
-    control_plane.etcd.send(signal.SIGSTOP)
+    control_plane.halt(control_plane.etcd)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(1):
             await control_plane.until_ready()
@@ -254,7 +253,7 @@ async def test_waiting_in_vain_shows_the_last_state(api: Api, own_namespace: str
 
 async def test_a_server_that_is_stopped_still_ends(control_plane: ControlPlane) -> None:
     """SIGSTOP makes a server that hangs: connections stay open and nothing is answered."""
-    control_plane.server.send(signal.SIGSTOP)
+    control_plane.halt(control_plane.server)
 
     await control_plane.stop_server()
 

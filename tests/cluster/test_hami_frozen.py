@@ -44,7 +44,7 @@ async def test_who_asks_while_the_api_server_hangs_is_told_why_and_left_in_order
             await node.create(pod("victim", container("main", 1, _QUARTER)))
             await bound.get()
 
-            control_plane.server.send(signal.SIGSTOP)
+            control_plane.halt(control_plane.server)
             try:
                 async with beside(asyncio.sleep(_FROZEN_S), name="silence") as silence:
                     for _ in range(2):

@@ -42,6 +42,7 @@ class ClusterNode:
             self._inside.mount(arguments)
         self._config = write_kubelet_config(self.home, group=self._inside.group)
         self._asked = 0
+        self.outages = 0  # of the API server, before the kubelet was started
 
     @property
     def group(self) -> str:

@@ -61,15 +61,22 @@ class Scene:
     # --- the node ------------------------------------------------------------------------
 
     async def start_node(self) -> None:
-        """Start what does not run, and wait until the node is ready."""
+        """Start what does not run, and wait until the node is ready.
+
+        A kubelet that has missed the API server starts anew: it may wait for a minute before it
+        looks for pods again, however long the server is back.
+        """
         if not self.node.running(CONTAINERD):
             await self.node.start_containerd()
+        if self.node.outages != self.control_plane.outages:
+            await self.node.stop(KUBELET)
         if not self.node.running(KUBELET):
             await self.start_kubelet()
 
     async def start_kubelet(self) -> None:
         """Start the kubelet and wait until it has told the API server that it is ready."""
         before = _heartbeat(await self.api.get(self._own_nodes()))
+        self.node.outages = self.control_plane.outages
         self.node.start_kubelet(self._kubeconfig)
         await self.api.until(
             node_path(self.node.name),
