@@ -83,7 +83,9 @@ class _Node:
         return [round(at, 3) for asked, of, at in self.asked if (asked, of) == (what, whom)]
 
 
-def _flow(bus: Bus, node: _Node, *, configured: bool = False) -> DetectHangs:
+def _flow(
+    bus: Bus, node: _Node, *, configured: bool = False, clock: Clock | None = None
+) -> DetectHangs:
     return DetectHangs(
         probes=HangProbes(
             usage=node, processes=node, traffic=node, config=node if configured else None
@@ -91,7 +93,7 @@ def _flow(bus: Bus, node: _Node, *, configured: bool = False) -> DetectHangs:
         specs={spec.generation: spec for spec in SPECS},
         inventory=bus.inventory,
         hangs=bus.hangs.claim("detect-hangs"),
-        clock=Clock(),
+        clock=clock or Clock(),
     )
 
 
@@ -109,8 +111,9 @@ def _hung(bus: Bus) -> set[int]:
 async def test_a_job_that_hangs_is_found_after_five_silent_minutes_and_let_go_when_killed() -> None:
     """W23: hangs from 30 s on, told at 360 s; killed at 400 s, told at 420 s, in ms (D16)."""
     bus, node = _bus(), _Node(cores=97, moves=True)
-    started_ms = Clock().now()
-    async with running(_flow(bus, node).run):
+    clock = Clock()  # another one would begin some real milliseconds later
+    started_ms = clock.now()
+    async with running(_flow(bus, node, clock=clock).run):
         await asyncio.sleep(30)
         node.cores, node.moves = 0, False
         await asyncio.sleep(329.9)
