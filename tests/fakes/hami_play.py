@@ -17,15 +17,13 @@ from pathlib import Path
 from aiohttp import web
 
 from ascend_agent.errors import AllocationError
-from ascend_agent.flows.repair_lock import RepairLock
 from ascend_agent.model.allocation import AllocationRequest, PreferenceRequest
 from ascend_agent.model.ids import PluginDeviceId
 from ascend_agent.model.kubelet import InstancePhase, InstanceState
 from ascend_agent.model.pods import ContainerKind, Pod, PodContainer
-from ascend_agent.runtime.clock import Clock
 from ascend_agent.sim.cluster import Json, Key
 from tests.fakes.hami import NODE, asks, container, device, die, pod, state
-from tests.fakes.hami_scene import LEFT, SOFT, HamiScene, hami_scene
+from tests.fakes.hami_scene import LEFT, SOFT, HamiScene, hami_scene, repairing
 
 NPUS = 8
 _LOOKED_AT_S = 31.0
@@ -338,13 +336,7 @@ async def hami_play(folder: Path, locks: Locks) -> AsyncIterator[Play]:
     async with hami_scene(folder, hami=state(soft=True)) as scene:
         instance = scene.bus.instance.claim("test")
         instance.put(InstanceState(phase=InstancePhase.HOLDING))
-        repair = RepairLock(
-            reader=scene.cluster.reader,
-            editor=scene.cluster,
-            bus=scene.bus,
-            locks=scene.bus.locks.claim("test"),
-            clock=Clock(),
-        )
+        repair = repairing(scene)
         task = asyncio.get_running_loop().create_task(repair.run())
         try:
             yield Play(scene=scene, locks=locks)

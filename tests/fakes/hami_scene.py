@@ -19,6 +19,7 @@ from ascend_agent.flows.answer import Answer, SliceParts
 from ascend_agent.flows.decide import Decide
 from ascend_agent.flows.follow_cluster import FollowCluster
 from ascend_agent.flows.hami_offers import HamiOffers
+from ascend_agent.flows.repair_lock import RepairLock
 from ascend_agent.flows.settle_allocations import SettleAllocations
 from ascend_agent.injection import visible
 from ascend_agent.interfaces import ContainerDirectories, Injection
@@ -344,6 +345,17 @@ def two(name: str, *npus: int) -> Pod:
     """Return a pod with a container for each device."""
     slots = "".join(f"{device(npu, 16384)};" for npu in npus)
     return pod(name, slots, containers=[container(f"c{npu}") for npu in npus])
+
+
+def repairing(scene: HamiScene) -> RepairLock:
+    """Return the flow that gives lost locks back, beside the scene's own."""
+    return RepairLock(
+        reader=scene.cluster.reader,
+        editor=scene.cluster,
+        bus=scene.bus,
+        locks=scene.bus.locks.claim("test"),
+        clock=Clock(),
+    )
 
 
 async def refused(scene: HamiScene, *ids: tuple[int, int]) -> str:

@@ -6,11 +6,9 @@ import pytest
 from aiohttp import web
 
 from ascend_agent.errors import AllocationError
-from ascend_agent.flows.repair_lock import RepairLock
 from ascend_agent.model.kubelet import InstancePhase, InstanceState
-from ascend_agent.runtime.clock import Clock
 from tests.fakes.hami import container, device, pod
-from tests.fakes.hami_scene import LEFT, hami_scene, of, one, phase_of, refused, two
+from tests.fakes.hami_scene import LEFT, hami_scene, of, one, phase_of, refused, repairing, two
 from tests.fakes.running import running
 
 GRANTED = "hami.io/Ascend910B3-devices-allocated"
@@ -43,13 +41,7 @@ async def test_a_pod_that_is_deleted_before_its_call_is_nobody_and_leaves_no_loc
         scene.server.store.delete(("pods", "default", "gone"))
         if not muted:
             await scene.seen()
-        repair = RepairLock(
-            reader=scene.cluster.reader,
-            editor=scene.cluster,
-            bus=scene.bus,
-            locks=scene.bus.locks.claim("test"),
-            clock=Clock(),
-        )
+        repair = repairing(scene)
         scene.bus.instance.claim("test").put(InstanceState(phase=InstancePhase.HOLDING))
         async with running(repair.run):
             await refused(scene, (7, 0))
