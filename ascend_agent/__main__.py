@@ -1,7 +1,5 @@
 """``python -m ascend_agent``."""
 
-import sys
+from ascend_agent.cli import start
 
-from ascend_agent.cli import main
-
-sys.exit(main())
+start()

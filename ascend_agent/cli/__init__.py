@@ -3,6 +3,6 @@
 Exit codes: 0 orderly, 1 a vital task failed, 2 the configuration can't be used.
 """
 
-from ascend_agent.cli.main import main
+from ascend_agent.cli.main import main, start
 
-__all__ = ["main"]
+__all__ = ["main", "start"]

@@ -54,6 +54,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
+def start() -> NoReturn:
+    """Be the whole process: run one command, and end with its exit code.
+
+    A thread that waits for a file, or loads a library, is not waited for at the end (see
+    ``runtime/threads``). Libraries tidy up when a process exits, OpenSSL its tables: a thread
+    still inside one would be killed by SIGSEGV, and so would an orderly end. So the process is
+    gone at once, with nothing tidied up; what had to be is closed where it was opened.
+    """
+    try:
+        code = main()
+    except SystemExit:
+        raise  # ``--help``, before anything was begun
+    except BaseException:  # noqa: BLE001 -- the end of the process, as the interpreter would
+        sys.excepthook(*sys.exc_info())
+        code = EXIT_FAILED
+    os._exit(code)
+
+
 def _perform(arguments: Arguments, adopted: Adopted) -> int:  # noqa: PLR0911 -- one a command
     if arguments.command is Command.VERSION:
         if arguments.problems:
@@ -126,7 +144,7 @@ def _say_briefly(
 ) -> None:
     """Tell people of a failure nobody thought of.
 
-    The interpreter then ends with exit code 1, as it does for any uncaught exception.
+    The exit code is then 1, as for any uncaught exception.
     """
     sys.stderr.write(
         f"ascend-agent: unexpected failure: {kind.__name__}: {error}\n"

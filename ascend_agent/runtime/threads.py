@@ -1,7 +1,8 @@
 """``Threads``: a few threads for calls that may block, such as asking a file system.
 
 Threads here are for waiting. They are daemons on purpose: a call stuck in the kernel must not keep
-the process from ending, which the executors of the standard library would let it do.
+the process from ending, which the executors of the standard library would let it do. ``cli.start``
+is what ends a process that may still have some.
 """
 
 import asyncio

@@ -101,8 +101,11 @@ class AgentProcess:
                     self._news.clear()
                     await self._news.wait()
         except TimeoutError:
-            told = "\n".join(map(str, [*self.lines[-_TOLD:], *self.noise[-_TOLD:]]))
-            raise TimeoutError(f"{phrase!r} was not logged, but:\n{told}") from None
+            raise TimeoutError(f"{phrase!r} was not logged, but:\n{self.last_words()}") from None
+
+    def last_words(self) -> str:
+        """Return the last of what it said, for whoever has to find out why it failed."""
+        return "\n".join(map(str, [*self.lines[-_TOLD:], *self.noise[-_TOLD:]]))
 
     def told(self, phrase: str) -> list[Facts]:
         """Return every line of that phrase so far."""
@@ -179,7 +182,8 @@ async def running_agent(
         yield agent
         if agent.running:
             agent.send(signal.SIGTERM)
-            assert await agent.ended() == 0
+            code = await agent.ended()
+            assert code == 0, f"ended with {code}:\n{agent.last_words()}"
     finally:
         if agent.running:
             process.kill()

@@ -38,7 +38,7 @@ OPTIONAL = (
 """What options bring that are off by default, or mistakes."""
 
 _AGENT = """
-import atexit, gc, json, pathlib, sys
+import gc, json, os, pathlib, sys
 found = pathlib.Path(sys.argv.pop())
 collected = {"loading": 0, "later": 0}
 
@@ -52,9 +52,10 @@ def tell():
     found.write_text(json.dumps({"modules": sorted(sys.modules), "kept": kept} | collected))
 
 gc.callbacks.append(count)
-atexit.register(tell)
 from ascend_agent.cli.main import main
-sys.exit(main(sys.argv[1:]))
+code = main(sys.argv[1:])
+tell()
+os._exit(code)
 """
 
 

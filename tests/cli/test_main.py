@@ -164,6 +164,65 @@ def test_a_failure_nobody_thought_of_is_told_in_one_text() -> None:
     assert "Traceback" not in done.stderr
 
 
+_CRASH_AT_EXIT = """
+import ctypes, sys
+libc = ctypes.CDLL(None)
+libc.__cxa_atexit(ctypes.cast(libc.abort, ctypes.c_void_p), None, None)
+sys.argv = ["ascend-agent", *sys.argv[1:]]
+"""
+"""What a library's tidying-up does to a thread that is still inside it."""
+
+_WAYS_IN = {
+    "function": "from ascend_agent.cli import start; start()",
+    "module": "import runpy; runpy.run_module('ascend_agent', run_name='__main__')",
+    "script": (
+        "from importlib.metadata import entry_points\n"
+        "entry_points(group='console_scripts')['ascend-agent'].load()()"
+    ),
+}
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize("way", _WAYS_IN)
+@pytest.mark.parametrize(
+    ("argv", "code", "told"),
+    [(["version"], 0, "ascend-agent "), (["run", "--bogus"], 2, "--bogus is no option of run")],
+)
+def test_nothing_is_tidied_up_under_a_thread_at_the_end(
+    argv: list[str], code: int, told: str, way: str
+) -> None:
+    """A thread of ours was loading OpenSSL when it tidied itself up: an orderly end was SIGSEGV."""
+    done = subprocess.run(
+        [sys.executable, "-c", _CRASH_AT_EXIT + _WAYS_IN[way], *argv],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=25,
+    )
+
+    assert done.returncode == code
+    assert told in done.stdout + done.stderr
+
+
+@pytest.mark.peer
+def test_nothing_is_tidied_up_after_a_failure_nobody_thought_of() -> None:
+    script = (
+        _CRASH_AT_EXIT + "import sys, ascend_agent.cli\n"
+        "sys.modules['ascend_agent.cli.main'].parse = lambda *_: 1 / 0\n"
+        "ascend_agent.cli.start()"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=25
+    )
+
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [
+        "ascend-agent: unexpected failure: ZeroDivisionError: division by zero",
+        "  please report it, with the output of --log-level=debug",
+    ]
+
+
 @pytest.mark.peer
 def test_a_reader_that_has_seen_enough_is_no_failure() -> None:
     """``ascend-agent devices | head -1``."""
