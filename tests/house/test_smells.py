@@ -12,6 +12,7 @@ pytestmark = pytest.mark.slow  # each reads the whole project
 
 PACKAGE = "ascend_agent"
 CATCH_ALL = {
+    "ascend_agent/cli/main.py": "the end of the process, told as the interpreter would",
     "ascend_agent/doctor/examine.py": "a check that fails is a finding; the others still tell",
     "ascend_agent/driver/lanes.py": "the worker's edge: a failure becomes the call's reply",
     "ascend_agent/driver/outbox.py": "foreign bytes that mean nothing must not end the thread",

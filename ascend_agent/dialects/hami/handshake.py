@@ -95,7 +95,10 @@ class Handshake:
         """
         later = Millis(now + wait_ms)
         if node is None or not node.live:
-            return replace(self, heard=False, due_at=later if self.due_at is None else self.due_at)
+            # Whom a first word will go to: else that would be forgotten at the next look.
+            uid = node.uid if node is not None and self.stands is None else self.uid
+            due_at = later if self.due_at is None else self.due_at
+            return replace(self, heard=False, due_at=due_at, uid=uid)
         # A Node that was made anew says nothing yet, and nobody took it from there.
         stands = self.stands if node.uid == self.uid else None
         if listing is not None and not _differs(listing, node):

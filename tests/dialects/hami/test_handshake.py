@@ -220,6 +220,16 @@ def test_a_node_seen_only_with_a_broken_watch_is_told_what_it_does_not_say() -> 
     assert Talk().say(0, dataclasses.replace(node(), live=False)).cause is Cause.CONTENT
 
 
+def test_what_was_told_before_the_watch_stood_is_remembered_once_it_does() -> None:
+    """A fault in just that moment had the node registered, and logged so, for a second time."""
+    talk = Talk()
+    talk.say(0, dataclasses.replace(node(), live=False))
+
+    talk.ask(1, node(), TWO)
+
+    assert talk.state.stands == ONE
+
+
 def test_a_node_that_was_never_seen_is_told_after_half_a_minute() -> None:
     """A rule that lets us write but not look must not keep the node out of the scheduler."""
     talk = Talk()
