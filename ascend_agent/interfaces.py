@@ -243,15 +243,22 @@ class ContainerDirectories(Protocol):
     async def remove(self, name: str) -> None:
         """Remove the directory with what is in it; one that is gone already is fine."""
 
+
+class AgingDirectories(ContainerDirectories, Protocol):
+    """The same for whoever removes those that nobody needs any more."""
+
     async def ages(self) -> Mapping[str, Millis]:
         """Return each directory with how long ago it last changed, in milliseconds."""
+
+    async def age(self, name: str) -> Millis | None:
+        """Return the same of one directory, None where there is none."""
 
 
 class RegistryFiles(Protocol):
     """The files in which containers on one NPU take turns; all raise HostError."""
 
     async def sizes(self) -> Mapping[PhyId, int]:
-        """Return the size in bytes of each NPU's file there is."""
+        """Return the size in bytes of each NPU's file there is, 0 for what is no file at all."""
 
     async def remove(self, npu: PhyId) -> None:
         """Remove the file of *npu*; one that is gone already is fine."""

@@ -15,7 +15,7 @@ from typing import Final, NoReturn
 
 from ascend_agent.bus import Bus
 from ascend_agent.errors import ClusterError, HostError
-from ascend_agent.interfaces import ClusterReader, ContainerDirectories, RegistryFiles
+from ascend_agent.interfaces import AgingDirectories, ClusterReader, RegistryFiles
 from ascend_agent.model.ids import Millis, PodUid
 from ascend_agent.model.pods import Pod, changed
 from ascend_agent.runtime.beside import beside
@@ -45,7 +45,7 @@ class TidySoft:
     def __init__(
         self,
         *,
-        directories: ContainerDirectories,
+        directories: AgingDirectories,
         registries: RegistryFiles,
         reader: ClusterReader,
         bus: Bus,
@@ -146,8 +146,8 @@ class TidySoft:
             async with self._turn:
                 # An Allocate may have made it anew while we waited.
                 async with asyncio.timeout(_MOMENT_S):
-                    ages = await self._directories.ages()
-                if ages.get(name, Millis(0)) <= _SETTLED_MS:
+                    age = await self._directories.age(name)
+                if age is None or age <= _SETTLED_MS:
                     return
                 work = beside(self._directories.remove(name), name="remove directory")
                 removal = await removing.enter_async_context(work)

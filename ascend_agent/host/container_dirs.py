@@ -31,7 +31,7 @@ _SHOWN: Final = 80
 
 
 class LocalContainerDirectories:
-    """Implements ``interfaces.ContainerDirectories`` in ``<root>/containers``."""
+    """Implements ``interfaces.AgingDirectories`` in ``<root>/containers``."""
 
     def __init__(self, *, root: Path, deadline_s: float = 5.0) -> None:
         self._root = root
@@ -53,6 +53,11 @@ class LocalContainerDirectories:
     async def ages(self) -> Mapping[str, Millis]:
         """Return how long ago each directory last changed by its time stamp; others' are absent."""
         return await self._ask(self._ages, what=f"{self._place} listed")
+
+    async def age(self, name: str) -> Millis | None:
+        """Return how long ago the directory last changed, None where there is none."""
+        self._check(name)
+        return await self._ask(lambda: self._age(name), what=f"{self._place / name} looked at")
 
     def _check(self, name: str) -> None:
         if not _NAME.fullmatch(name):
@@ -114,12 +119,30 @@ class LocalContainerDirectories:
         try:
             with self._open(make=False) as place, os.scandir(place) as entries:
                 return {
-                    entry.name: Millis(max(0, now_ns - seen.st_mtime_ns) // 1_000_000)
+                    entry.name: _age_of(seen, now_ns)
                     for entry in islice(entries, _MOST)
                     if _NAME.fullmatch(entry.name) and (seen := _directory(entry))
                 }
         except FileNotFoundError:
             return {}
+
+    def _age(self, name: str) -> Millis | None:
+        now_ns = time.time_ns()
+        try:
+            with self._open(make=False) as place:
+                seen = os.stat(name, dir_fd=place, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+        return _age_of(seen, now_ns) if stat.S_ISDIR(seen.st_mode) else None
+
+
+def _age_of(seen: os.stat_result, now_ns: int) -> Millis:
+    """Return how far the time stamp is from now, whichever way.
+
+    One in the future is no sign of youth: the clock was set back, or the container set the stamp,
+    whose directory would stay for ever.
+    """
+    return Millis(abs(now_ns - seen.st_mtime_ns) // 1_000_000)
 
 
 def _make_directory(parent: int, name: str, *, mode: int) -> None:

@@ -6,13 +6,13 @@ import pytest
 
 from ascend_agent.host.container_dirs import LocalContainerDirectories
 from ascend_agent.host.registry_files import LocalRegistryFiles
-from ascend_agent.interfaces import ContainerDirectories, RegistryFiles
+from ascend_agent.interfaces import AgingDirectories, RegistryFiles
 from ascend_agent.model.ids import PhyId
 from tests.fakes.soft_host import FakeDirectories, FakeRegistries
 
 
 @pytest.fixture(params=["real", "fake"])
-def directories(request: pytest.FixtureRequest, tmp_path: Path) -> ContainerDirectories:
+def directories(request: pytest.FixtureRequest, tmp_path: Path) -> AgingDirectories:
     if request.param == "fake":
         return FakeDirectories()
     return LocalContainerDirectories(root=tmp_path)
@@ -27,17 +27,19 @@ def registries(request: pytest.FixtureRequest, tmp_path: Path) -> RegistryFiles:
     return LocalRegistryFiles(region=tmp_path)
 
 
-async def test_a_directory_is_made_anew_and_goes(directories: ContainerDirectories) -> None:
+async def test_a_directory_is_made_anew_and_goes(directories: AgingDirectories) -> None:
     assert await directories.ages() == {}
 
     await directories.make("uid_a")
     await directories.make("uid_a")
     await directories.make("uid_b")
     assert (await directories.ages()).keys() == {"uid_a", "uid_b"}
+    assert await directories.age("uid_a") is not None
 
     await directories.remove("uid_a")
     await directories.remove("uid_a")
     assert (await directories.ages()).keys() == {"uid_b"}
+    assert await directories.age("uid_a") is None
 
 
 async def test_a_registry_file_has_a_size_and_goes(registries: RegistryFiles) -> None:

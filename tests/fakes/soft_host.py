@@ -26,7 +26,7 @@ class FakePreparation:
 
 @dataclass
 class FakeDirectories:
-    """Implements ``interfaces.ContainerDirectories``: names with the loop time of their making."""
+    """Implements ``interfaces.AgingDirectories``: names with the loop time of their making."""
 
     made_at: dict[str, float] = field(default_factory=dict)
     trouble: str = ""
@@ -45,6 +45,12 @@ class FakeDirectories:
         self._fail()
         now = asyncio.get_running_loop().time()
         return {name: Millis(round((now - at) * 1000)) for name, at in self.made_at.items()}
+
+    async def age(self, name: str) -> Millis | None:
+        self._fail()
+        at = self.made_at.get(name)
+        now = asyncio.get_running_loop().time()
+        return None if at is None else Millis(round((now - at) * 1000))
 
     def _fail(self) -> None:
         if self.trouble:

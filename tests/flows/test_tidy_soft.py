@@ -238,6 +238,22 @@ async def test_a_directory_that_resists_keeps_no_other_from_going() -> None:
         assert stuck.removed == ["uid-c_main"]
 
 
+async def test_of_thousands_each_is_looked_at_alone() -> None:
+    """An older plugin may have left them, and an Allocate waits while we look."""
+    disk = _Slow(look_s=0, removal_s=0)
+    scene = Scene(pod("b"), directories=disk)
+    for number in range(3000):
+        await disk.make(f"uid-c{number}_main")
+    async with running(scene.flow.run):
+        await asyncio.sleep(130)
+        listed = disk.listed
+        assert disk.removed == []
+        await asyncio.sleep(60)
+
+    assert len(disk.removed) == 3000
+    assert disk.listed - listed == 1
+
+
 @pytest.mark.parametrize("slow", ["look", "removal", "registries"])
 async def test_a_slow_disk_holds_up_an_allocate_for_a_moment_only(
     slow: str, caplog: pytest.LogCaptureFixture
@@ -267,14 +283,20 @@ class _Slow(FakeDirectories):
     def __init__(self, *, look_s: float, removal_s: float) -> None:
         super().__init__()
         self.look_s, self.removal_s = look_s, removal_s
+        self.listed = 0
 
     async def remove(self, name: str) -> None:
         await asyncio.sleep(self.removal_s)
         await super().remove(name)
 
     async def ages(self) -> Mapping[str, Millis]:
+        self.listed += 1
         await asyncio.sleep(self.look_s)
         return await super().ages()
+
+    async def age(self, name: str) -> Millis | None:
+        await asyncio.sleep(self.look_s)
+        return await super().age(name)
 
 
 class _Stuck(FakeDirectories):

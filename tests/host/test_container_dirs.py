@@ -68,6 +68,8 @@ async def test_a_link_in_place_of_the_directory_of_directories_leads_nowhere(
         await directories.remove(NAME)
     with pytest.raises(HostError, match="listed"):
         await directories.ages()
+    with pytest.raises(HostError, match="looked at"):
+        await directories.age(NAME)
 
     assert names(tmp_path / "elsewhere") == set()
 
@@ -102,6 +104,8 @@ async def test_no_name_leads_out(tmp_path: Path, name: str) -> None:
         await directories.make(name)
     with pytest.raises(HostError, match="recreate the pod"):
         await directories.remove(name)
+    with pytest.raises(HostError, match="recreate the pod"):
+        await directories.age(name)
 
     assert names(root) == set()
     assert names(tmp_path) == {"root"}
@@ -123,14 +127,26 @@ async def test_ages_are_those_of_the_last_change_in_milliseconds(tmp_path: Path)
     directories = LocalContainerDirectories(root=tmp_path)
     assert await directories.ages() == {}
 
-    for name in ("old_a", "future_a"):
-        await directories.make(name)
-    os.utime(tmp_path / "containers" / "old_a", (1_000_000, 1_000_000))
-    os.utime(tmp_path / "containers" / "future_a", (2**33, 2**33))
-    ages = await directories.ages()
+    assert await directories.age("old_a") is None
 
-    assert ages["old_a"] > 1_000_000_000_000
-    assert ages["future_a"] == 0
+    await directories.make("old_a")
+    os.utime(tmp_path / "containers" / "old_a", (1_000_000, 1_000_000))
+    ages = await directories.ages()
+    alone = await directories.age("old_a")
+
+    assert 1_000_000_000_000 < ages["old_a"] < 10_000_000_000_000
+    assert alone is not None
+    assert 0 <= alone - ages["old_a"] < 60_000
+
+
+async def test_a_stamp_in_the_future_does_not_make_a_directory_young(tmp_path: Path) -> None:
+    """The container may have set it, or somebody the clock: it would stay on the disk for ever."""
+    directories = LocalContainerDirectories(root=tmp_path)
+    await directories.make("future_a")
+    os.utime(tmp_path / "containers" / "future_a", (2**33, 2**33))
+
+    assert (await directories.ages())["future_a"] > 1_000_000_000_000
+    assert (await directories.age("future_a") or 0) > 1_000_000_000_000
 
 
 async def test_what_is_not_ours_has_no_age(tmp_path: Path) -> None:
@@ -143,7 +159,9 @@ async def test_what_is_not_ours_has_no_age(tmp_path: Path) -> None:
     (place / "uid_link").symlink_to(tmp_path)
     (place / "uid_a").mkdir()
 
-    assert (await LocalContainerDirectories(root=tmp_path).ages()).keys() == {"uid_a"}
+    directories = LocalContainerDirectories(root=tmp_path)
+    assert (await directories.ages()).keys() == {"uid_a"}
+    assert [await directories.age(f"uid_{name}") for name in ("file", "link")] == [None, None]
 
 
 async def test_a_root_that_is_not_there_is_explained(tmp_path: Path) -> None:
@@ -153,6 +171,7 @@ async def test_a_root_that_is_not_there_is_explained(tmp_path: Path) -> None:
         await directories.make(NAME)
     await directories.remove(NAME)
     assert await directories.ages() == {}
+    assert await directories.age(NAME) is None
 
 
 async def test_a_refusal_says_whose_the_directory_is(tmp_path: Path) -> None:
