@@ -27,6 +27,8 @@ class MeterHami:
         state, pods, inventory = bus.hami.value, bus.pods.value, bus.inventory.value
         chip = state.chip if state else None
         readings = self._meter.read() if chip else SoftReadings()
+        # Containers may make such files for as many NPUs as they like.
+        here = frozenset(npu.phy for npu in inventory.npus) if inventory else frozenset()
         devices: tuple[ContainerDevice, ...] = ()
         if chip is not None and pods is not None and inventory is not None:
             devices = attribute(pods.pods, inventory, readings, chip=chip)
@@ -36,7 +38,7 @@ class MeterHami:
             sweep=bus.vnpus.value,
             locks=bus.locks.value,
             devices=devices,
-            turns=readings.turns,
+            turns={npu: turn for npu, turn in readings.turns.items() if npu in here},
             unread=readings.unread,
             host_sum=self._host_sum,
         )

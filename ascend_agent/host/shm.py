@@ -14,8 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from ascend_agent.errors import HostError
 from ascend_agent.model.ids import PhyId
 from ascend_agent.model.metered import SoftReadings, SoftUsage, TurnUsage, Unread
+from ascend_agent.runtime.threads import Threads
 
 DEVICES: Final = 8
 """NPUs of which a container's file can tell."""
@@ -28,7 +30,7 @@ _PROCESS = struct.Struct(f"<ii{DEVICES}QI4x")
 _LEAST_BYTES = _PROCESSES_AT + _PROCESS.size
 
 # Two layouts of the registry: the library of HAMi 2.10 added a priority to each slot.
-_REGISTRY_NAME = re.compile(r"([0-9]{1,6})_global_registry")
+_REGISTRY_NAME = re.compile(r"(0|[1-9][0-9]{0,4})_global_registry")
 _SLOT_SIZES = {2848: 40, 2336: 32}
 _REGISTRY_BYTES = max(_SLOT_SIZES)
 _REGISTRY = struct.Struct("<I4xQII")
@@ -48,14 +50,28 @@ _OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 
 class SoftFiles:
-    """Implements ``interfaces.SoftMeter`` on the host's directories; blocks, never for long."""
+    """Implements ``interfaces.SoftMeter`` on the host's directories; blocks, never for long.
 
-    def __init__(self, *, root: Path, shared_region: Path) -> None:
+    Of a host that does not answer within *deadline_s* nothing is told: all else that is known of
+    the node must not wait for its disk.
+    """
+
+    def __init__(self, *, root: Path, shared_region: Path, deadline_s: float = 2.0) -> None:
         self._containers = root / "containers"
         self._shared_region = shared_region
+        self._deadline_s = deadline_s
+        self._threads = Threads(name="soft-files", limit=1)
 
     def read(self) -> SoftReadings:
         """Return what all files say; what is missing or unfinished is absent."""
+        try:
+            return self._threads.call(self._read, deadline_s=self._deadline_s)
+        except TimeoutError:
+            return SoftReadings(unread={Unread.LATE: 1})
+        except HostError:  # no thread is to be had
+            return SoftReadings(unread={Unread.UNREADABLE: 1})
+
+    def _read(self) -> SoftReadings:
         unread: Counter[Unread] = Counter()
         containers: dict[str, SoftUsage] = {}
         for name, data in self._locals(unread):

@@ -14,6 +14,7 @@ class Unread(StrEnum):
 
     UNREADABLE = "unreadable"  # no regular file, or an error of the host
     IMPLAUSIBLE = "implausible"  # numbers that no machine has
+    LATE = "late"  # the host did not answer in time: of no file anything is known
     TOO_MANY = "too-many"  # beyond as many as are looked at
 
 

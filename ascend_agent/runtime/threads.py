@@ -40,6 +40,14 @@ class Threads:
         async with asyncio.timeout(deadline_s):
             return await loop.run_in_executor(self._pool, function)
 
+    def call(self, function: Callable[[], T], *, deadline_s: float) -> T:
+        """Do as ``run`` for who is on a thread already, which waits meanwhile."""
+        future = self._pool.submit(function)
+        try:
+            return future.result(deadline_s)
+        finally:
+            future.cancel()
+
 
 class _DaemonPool(Executor):
     """The smallest executor whose threads nobody waits for."""

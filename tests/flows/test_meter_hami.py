@@ -96,6 +96,18 @@ def test_while_pods_or_npus_are_unknown_nothing_is_anybodys() -> None:
     assert found.turns == TURNS
 
 
+def test_turns_on_npus_that_are_not_here_are_not_told() -> None:
+    """A container may make a file for any number: each new one would be three more series."""
+    bus, files = Bus([]), Files()
+    files.now = SoftReadings(turns={PhyId(npu): TURNS[PhyId(0)] for npu in (0, 99, 4711)})
+    bus.hami.claim("test").put(STATE)
+    asked = meter(bus, files)
+    assert asked.seen().turns == {}
+
+    bus.inventory.claim("test").put(inventory())
+    assert asked.seen().turns == TURNS
+
+
 def test_what_other_flows_say_is_passed_on() -> None:
     bus = Bus([])
     state = replace(STATE, chip=None)

@@ -4,6 +4,7 @@ import hashlib
 import os
 import socket
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -154,6 +155,7 @@ def test_each_container_and_each_npu_is_told(tmp_path: Path) -> None:
     region.mkdir()
     (region / "12_global_registry").write_bytes(registry(active=(0,)))
     (region / "x_global_registry").write_bytes(registry(active=(0,)))
+    (region / "012_global_registry").write_bytes(registry(active=(0, 1)))
     (region / "1_global_registry.tmp").write_bytes(registry(active=(0,)))
 
     found = files(tmp_path).read()
@@ -252,6 +254,31 @@ def test_a_root_that_is_no_directory_is_counted(tmp_path: Path) -> None:
     (tmp_path / "root" / "containers").write_text("")
 
     assert files(tmp_path).read().unread == {Unread.UNREADABLE: 1}
+
+
+def test_a_host_that_hangs_is_left_behind_and_asked_again_later(tmp_path: Path) -> None:
+    """All that is known of the node is on the same page, and must not wait for this disk."""
+    place(tmp_path).write_bytes(vector())
+    disk, hung = threading.Event(), threading.Event()
+    meter = SoftFiles(root=tmp_path / "root", shared_region=tmp_path / "region", deadline_s=0.02)
+
+    def hang() -> None:
+        hung.set()
+        disk.wait()
+
+    caller = threading.Thread(target=partial(meter._threads.call, hang, deadline_s=60))
+    caller.start()
+    try:
+        hung.wait()
+        late = [meter.read() for _ in range(2)]
+    finally:
+        disk.set()
+        caller.join()
+
+    assert late == [SoftReadings(unread={Unread.LATE: 1})] * 2
+    while (found := meter.read()).unread:
+        pass  # of a busy machine two hundredths of a second may be too short
+    assert found.containers.keys() == {"uid_main"}
 
 
 def test_no_descriptor_is_left_open(tmp_path: Path) -> None:

@@ -15,11 +15,8 @@ async def test_a_result_comes_back_from_another_thread() -> None:
 
 
 async def test_an_error_comes_back_as_it_was_raised() -> None:
-    def fail() -> None:
-        raise PermissionError("not yours")
-
     with pytest.raises(PermissionError, match="not yours"):
-        await Threads(name="probe").run(fail, deadline_s=60)
+        await Threads(name="probe").run(_fail, deadline_s=60)
 
 
 async def test_a_call_that_hangs_is_left_behind_at_its_deadline() -> None:
@@ -71,6 +68,30 @@ async def test_a_call_whose_deadline_passed_in_the_queue_never_runs() -> None:
     await threads.run(partial(ran.append, "after"), deadline_s=60)
 
     assert ran == ["after"]
+
+
+def test_who_is_on_a_thread_already_waits_there_and_not_for_long() -> None:
+    """A page is made on a thread, and what it asks of a dead mount must not be its end."""
+    release = threading.Event()
+    threads = Threads(name="probe", limit=1)
+    ran: list[str] = []
+    assert threads.call(threading.get_ident, deadline_s=60) != threading.get_ident()
+    with pytest.raises(PermissionError):
+        threads.call(_fail, deadline_s=60)
+    try:
+        with pytest.raises(TimeoutError):
+            threads.call(release.wait, deadline_s=0.01)
+        with pytest.raises(TimeoutError):
+            threads.call(partial(ran.append, "late"), deadline_s=0.01)
+    finally:
+        release.set()
+    threads.call(partial(ran.append, "after"), deadline_s=60)
+
+    assert ran == ["after"]
+
+
+def _fail() -> None:
+    raise PermissionError("not yours")
 
 
 async def test_a_thread_without_work_ends_and_the_next_call_starts_another() -> None:
