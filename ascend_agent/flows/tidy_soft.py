@@ -165,13 +165,20 @@ class TidySoft:
         return sure and state is not None and state.soft
 
     async def _tidy_registries(self) -> None:
+        trouble: HostError | None = None
         async with self._turn, asyncio.timeout(_MOMENT_S):
             for npu, size in (await self._registries.sizes()).items():
                 account = self._bus.allocations.value
                 if size == REGISTRY_BYTES or account is None or account.holders.get(npu):
                     continue
-                await self._registries.remove(npu)
-                log.info("registry file removed", extra={"npu": npu, "bytes": size})
+                try:
+                    await self._registries.remove(npu)
+                except HostError as error:  # a container may have put there what resists
+                    trouble = trouble or error
+                else:
+                    log.info("registry file removed", extra={"npu": npu, "bytes": size})
+        if trouble is not None:
+            raise trouble
 
 
 def _uid_of(name: str) -> PodUid:

@@ -1,6 +1,7 @@
 """The files in which the containers of one NPU take turns: ``<physical id>_global_registry``.
 
-Containers make them. Which of them may go is decided in ``flows/tidy_soft``; nothing else in
+Containers make them, and may put something else in their place, on which the library fails as on
+a file of another size. Which of them may go is decided in ``flows/tidy_soft``; nothing else in
 their directory is touched.
 """
 
@@ -14,6 +15,7 @@ from typing import Final, TypeVar
 
 from ascend_agent.errors import HostError
 from ascend_agent.host.access import explain_refusal
+from ascend_agent.host.trees import remove_entry
 from ascend_agent.model.ids import PhyId
 from ascend_agent.runtime.threads import Threads
 
@@ -33,13 +35,13 @@ class LocalRegistryFiles:
         self._threads = Threads(name="registry-files", limit=1)
 
     async def sizes(self) -> Mapping[PhyId, int]:
-        """Return the size of each NPU's file in bytes; links and directories are none."""
+        """Return the size of each NPU's file in bytes; a link, directory or pipe there has 0."""
         return await self._ask(self._sizes, what=f"{self._region} listed")
 
     async def remove(self, npu: PhyId) -> None:
         """Remove the file of *npu*; one that is gone already is fine."""
-        path = self._region / f"{npu}_global_registry"
-        await self._ask(lambda: path.unlink(missing_ok=True), what=f"{path} removed")
+        name = f"{npu}_global_registry"
+        await self._ask(lambda: self._remove(name), what=f"{self._region / name} removed")
 
     async def _ask(self, work: Callable[[], T], *, what: str) -> T:
         try:
@@ -68,11 +70,18 @@ class LocalRegistryFiles:
             return {}  # no soft slice was ever given out here
         return found
 
+    def _remove(self, name: str) -> None:
+        region = os.open(self._region, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            remove_entry(region, name)
+        finally:
+            os.close(region)
+
 
 def _size(entry: os.DirEntry[str]) -> int | None:
-    """Return the size of a regular file, None for anything else and what is gone meanwhile."""
+    """Return the size of a regular file, 0 for anything else, None for what is gone meanwhile."""
     try:
         seen = entry.stat(follow_symlinks=False)
     except FileNotFoundError:
         return None
-    return seen.st_size if stat.S_ISREG(seen.st_mode) else None
+    return seen.st_size if stat.S_ISREG(seen.st_mode) else 0

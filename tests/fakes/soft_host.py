@@ -59,9 +59,10 @@ class FakeDirectories:
 
 @dataclass
 class FakeRegistries:
-    """Implements ``interfaces.RegistryFiles``: the size of each file."""
+    """Implements ``interfaces.RegistryFiles``: the size of each file; ``stuck`` ones stay."""
 
     files: dict[PhyId, int] = field(default_factory=dict)
+    stuck: set[PhyId] = field(default_factory=set)
     trouble: str = ""
     takes_s: float = 0
 
@@ -73,4 +74,6 @@ class FakeRegistries:
         return dict(self.files)
 
     async def remove(self, npu: PhyId) -> None:
+        if npu in self.stuck:
+            raise HostError(f"could not have the file of {npu} removed")
         self.files.pop(npu, None)

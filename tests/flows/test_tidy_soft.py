@@ -350,6 +350,17 @@ async def test_a_registry_of_another_size_goes_while_nobody_has_its_npu() -> Non
         assert scene.registries.files == {1: REGISTRY_BYTES, 2: OTHER_SIZE}
 
 
+async def test_a_registry_that_resists_keeps_no_other_from_going(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    scene = Scene()
+    scene.registries.files |= {PhyId(npu): 0 for npu in range(3)}
+    scene.registries.stuck.add(PhyId(0))
+    async with running(scene.flow.run):
+        assert scene.registries.files == {0: 0}
+        assert caplog.messages == ["soft files not tidied"]
+
+
 async def test_registries_are_looked_at_every_ten_minutes() -> None:
     scene = Scene()
     async with running(scene.flow.run):

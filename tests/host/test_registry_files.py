@@ -24,11 +24,29 @@ async def test_nothing_else_in_there_is_one(tmp_path: Path) -> None:
     """The directory is open to every container that has a soft slice."""
     for name in ("00_global_registry", "x_global_registry", "1_global_registry.bak", "other"):
         (tmp_path / name).touch()
-    (tmp_path / "2_global_registry").mkdir()
-    (tmp_path / "3_global_registry").symlink_to("/etc/passwd")
-    os.mkfifo(tmp_path / "4_global_registry")
 
     assert await LocalRegistryFiles(region=tmp_path).sizes() == {}
+
+
+async def test_what_is_put_in_the_place_of_a_file_has_no_size_and_goes(tmp_path: Path) -> None:
+    """A container could else keep its NPU from all that come after it."""
+    region, precious = tmp_path / "region", tmp_path / "precious"
+    region.mkdir()
+    precious.write_bytes(bytes(2848))
+    (region / "2_global_registry" / "in" / "it").mkdir(parents=True)
+    (region / "3_global_registry").symlink_to(precious)
+    (region / "4_global_registry").symlink_to(region / "nothing")
+    (region / "5_global_registry").symlink_to(region / "2_global_registry")
+    os.mkfifo(region / "6_global_registry")
+    files = LocalRegistryFiles(region=region)
+
+    sizes = await files.sizes()
+    for npu in sizes:
+        await files.remove(npu)
+
+    assert sizes == dict.fromkeys(range(2, 7), 0)
+    assert list(region.iterdir()) == []
+    assert precious.stat().st_size == 2848
 
 
 async def test_one_file_goes_and_may_be_gone(tmp_path: Path) -> None:
