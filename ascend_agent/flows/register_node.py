@@ -134,16 +134,34 @@ class RegisterNode:
             while not attempt.done():
                 await self._wakeup.wait()
                 self._hear_of_strangers()
-                if not attempt.done() and self._plan().essence != plan.essence:
+                if attempt.done() or self._shows(edit):
+                    break
+                essence = self._plan().essence
+                self._publish()
+                if essence != plan.essence:
                     return  # out of date; what the server has by now shows on the Node
+            if not self._shows(edit) and not self._is_well(attempt):
+                return
+        self._failures, self._retry_at = 0, None
+        self._log.well()
+        talks.note(plan, self._clock.now())
+
+    def _shows(self, edit: NodeEdit) -> bool:
+        """Return whether the Node says it all: the watch may be faster than the answer."""
+        node = self._bus.own_node.value
+        return (
+            node is not None
+            and node.live
+            and all(node.annotations.get(key) == to for key, to in edit.annotations.items())
+        )
+
+    def _is_well(self, attempt: asyncio.Task[None]) -> bool:
         try:
             attempt.result()
         except ClusterError as error:
             self._note_failure(str(error))
-            return
-        self._failures, self._retry_at = 0, None
-        self._log.well()
-        talks.note(plan, self._clock.now())
+            return False
+        return True
 
     def _note_failure(self, why: str) -> None:
         delay_s = jittered(_RETRY_S[min(self._failures, len(_RETRY_S) - 1)])

@@ -117,6 +117,8 @@ class Talks:
         """Take *plan* for being on its way."""
         if self._talk is not None:
             self._talk = self._talk.saying(plan.due)
+            if plan.due.cause not in {None, Cause.ANSWER}:
+                self._told[self._talk.word] = None  # it may be heard though nobody says so
 
     def note(self, plan: Plan, now: Millis) -> None:
         """Take *plan* for acknowledged."""
@@ -199,5 +201,6 @@ class Talks:
 
     def _forget(self, word: str, step: Step) -> None:
         self._told.pop(word, None)
-        if self._leaving.pop(word, None) is not None:
+        way = self._leaving.pop(word, None)
+        if way is not None and (way.asked_at is not None or step.annotations is not None):
             self._log.taken_back(word, step)

@@ -358,7 +358,24 @@ async def test_an_edit_that_shows_before_it_is_acknowledged_is_not_sent_again() 
         await asyncio.sleep(60)
 
         assert node.registered.phase is RegistrationPhase.REPORTED
+        assert node.registered.told_at_ms == node.clock.now() - 60_000
     assert len(cluster.sent) == 2
+
+
+async def test_an_edit_that_shows_before_it_is_acknowledged_ends_the_trouble(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Else it would stand until the next write, on which Volcano never calls."""
+    caplog.set_level(logging.INFO)
+    cluster = FakeCluster()
+    cluster.error, cluster.late = ForbiddenError("patch", "nodes/n1", "not allowed"), True
+    async with registering(cluster) as node:
+        await asyncio.sleep(60)
+        cluster.error = None
+        await asyncio.sleep(60)
+
+        assert node.registered.detail == ""
+    assert told(caplog) == ["node not registered", "node registered again", "node registered"]
 
 
 async def test_answers_are_spread_by_a_tenth() -> None:
@@ -657,6 +674,21 @@ async def test_what_is_wrong_with_the_api_server_can_be_read() -> None:
     cluster.state(ApiPhase.UNREACHABLE, "nobody answers")
     async with registering(cluster) as node:
         assert node.registered.detail == "nobody answers"
+
+
+async def test_how_it_stands_can_be_read_while_an_edit_is_on_its_way() -> None:
+    """It is on its way for as long as nobody answers."""
+    cluster = FakeCluster()
+    async with registering(cluster) as node:
+        cluster.hold = asyncio.Event()
+        node.view.put(node_view(2, sick=[0]))
+        await settle()
+        cluster.state(ApiPhase.UNREACHABLE, "nobody answers")
+        cluster.change_annotations({HANDSHAKE: "Requesting_2026-01-01 00:00:12"})
+        await settle()
+
+        assert node.registered.detail == "nobody answers"
+        assert node.registered.phase is RegistrationPhase.ASKED
 
 
 async def test_without_a_watch_a_report_goes_out_every_half_minute() -> None:

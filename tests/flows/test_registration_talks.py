@@ -1,7 +1,10 @@
 """All that is due of all words is one edit; times are agent time in milliseconds."""
 
 import dataclasses
+import logging
 from collections.abc import Mapping
+
+import pytest
 
 from ascend_agent.dialects.hami.handshake import Cause
 from ascend_agent.flows.registration_log import RegistrationLog
@@ -156,6 +159,28 @@ def test_it_can_be_read_when_the_scheduler_was_told_last() -> None:
     told = scene.talks.registration(scene.node, "")
 
     assert (told.phase, told.told_at_ms) == (RegistrationPhase.REPORTED, 40_000)
+
+
+def test_a_word_is_taken_back_though_nobody_said_that_it_was_written() -> None:
+    """An answer that is lost with the word's last edit left the list on the Node for ever."""
+    scene = Scene()
+    scene.talks.saying(scene.talks.plan(scene.seen(state())))
+    scene.annotations = {register(OLD): "[1]", handshake(OLD): "Reported_2026.01.01 00:00:01"}
+
+    assert scene.say(NONE).edit
+    assert scene.talks.leaving == (OLD,)
+
+
+def test_of_a_word_that_was_never_written_nothing_is_said_at_its_end(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    scene = Scene()
+    scene.talks.saying(scene.talks.plan(scene.seen(state())))
+
+    assert scene.say(NONE).edit is None
+    assert not scene.talks.leaving
+    assert not caplog.records
 
 
 def test_how_it_stands_can_be_read() -> None:

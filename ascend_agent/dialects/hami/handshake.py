@@ -94,16 +94,16 @@ class Handshake:
         *wait_ms* is how long a question that is first seen now waits for its answer.
         """
         later = Millis(now + wait_ms)
+        # A Node that was made anew says nothing yet, and nobody took it from there. What was told
+        # to one that was not seen yet was told to the one that is seen now.
+        uid = node.uid if node is not None else self.uid
+        stands = self.stands if self.uid in {"", uid} else None
         if node is None or not node.live:
-            # Whom a first word will go to: else that would be forgotten at the next look.
-            uid = node.uid if node is not None and self.stands is None else self.uid
             due_at = later if self.due_at is None else self.due_at
-            return replace(self, heard=False, due_at=due_at, uid=uid)
-        # A Node that was made anew says nothing yet, and nobody took it from there.
-        stands = self.stands if node.uid == self.uid else None
+            return replace(self, heard=False, due_at=due_at, stands=stands, uid=uid)
         if listing is not None and not _differs(listing, node):
             stands = listing
-        seen = replace(self, heard=True, stands=stands, uid=node.uid)
+        seen = replace(self, heard=True, stands=stands, uid=uid)
         match question_of(node.annotations.get(keys.handshake(self.word))):
             case Question.NONE:
                 return replace(seen, due_at=None, asked=False)

@@ -230,6 +230,28 @@ def test_what_was_told_before_the_watch_stood_is_remembered_once_it_does() -> No
     assert talk.state.stands == ONE
 
 
+def test_what_was_told_before_the_node_was_seen_is_remembered_once_it_is() -> None:
+    talk = Talk()
+    talk.say(0, None)
+    talk.say(30, None)
+
+    talk.ask(31, node(), TWO)
+
+    assert talk.state.stands == ONE
+
+
+def test_a_node_made_anew_is_told_though_only_an_answer_has_shown_it() -> None:
+    """Without a watch the answer to a report is all that is ever seen."""
+    talk = Talk(heard=True)
+    anew = dataclasses.replace(node(), uid="another", live=False)
+
+    due = talk.say(20, anew)
+
+    assert due.cause is Cause.CONTENT
+    assert talk.state.uid == "another"
+    assert talk.say(21, anew) == Due(wake_at=at(51))
+
+
 def test_a_node_that_was_never_seen_is_told_after_half_a_minute() -> None:
     """A rule that lets us write but not look must not keep the node out of the scheduler."""
     talk = Talk()
