@@ -76,6 +76,7 @@ class Decide:
         for each in (self._bus.pods, self._bus.hami):
             each.attach(wakeup)
         self._trouble = ""
+        there: frozenset[PodUid] | None = None
         try:
             world = _with_edits(self.world(), pending)
             outcome = self._offers.dialect.assign(request, world)
@@ -85,12 +86,13 @@ class Decide:
                 if not await self._may_read(wakeup, pause_s, until):
                     break
                 world = await self._read(self._reader, outcome, pending, until)
+                there = _read_in(world) if there is None else there
                 outcome = self._offers.dialect.assign(request, world)
         finally:
             for each in (self._bus.pods, self._bus.hami):
                 each.detach(wakeup)
         if isinstance(outcome, NeedFresh):
-            return self._give_up(outcome)
+            return self._give_up(outcome, there)
         return outcome if isinstance(outcome, Refused) else Decided(assignment=outcome, world=world)
 
     def remember(self, pod: PodRef | None, edits: Sequence[PodEdit]) -> None:
@@ -149,10 +151,13 @@ class Decide:
         uid, at = self._served
         return uid if asyncio.get_running_loop().time() - at < _REMEMBERED_S else None
 
-    def _give_up(self, outcome: NeedFresh) -> Refused:
+    def _give_up(self, outcome: NeedFresh, there: frozenset[PodUid] | None) -> Refused:
+        """Return the refusal; *there* are the pods that the first live read showed."""
         refusal = outcome.otherwise
         if not self._trouble:
-            return refusal
+            # For a pod that was bound after the request came it can't be: it has its own to come.
+            late = refusal.pod is not None and there is not None and refusal.pod.uid not in there
+            return replace(refusal, pod=None, failure=()) if late else refusal
         # What can't be read may say otherwise: no pod may suffer for that.
         return Refused(
             reason=refusal.reason,
@@ -181,6 +186,12 @@ class Decide:
             self._trouble = ""
             world = replace(world, facts=facts)
         return _with_edits(world, [*self._overlay, *pending])
+
+
+def _read_in(world: World) -> frozenset[PodUid] | None:
+    """Return which pods of this node *world* has by a live read, None: none could be made."""
+    facts = world.facts
+    return frozenset(pod.uid for pod in facts.pods) if facts and facts.fresh else None
 
 
 async def _read_facts(

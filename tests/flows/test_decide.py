@@ -62,6 +62,22 @@ async def test_a_pod_that_comes_while_its_request_waits_is_served(tmp_path: Path
         assert asyncio.get_running_loop().time() - came < 0.5, "news bring the next look at once"
 
 
+async def test_the_owner_of_the_lock_that_came_after_the_request_is_not_failed_for_it(
+    tmp_path: Path,
+) -> None:
+    """A pod was deleted as it was asked for, and came again: its own request is to come."""
+    heir = two("heir", 3, 4)
+    async with hami_scene(tmp_path, lock=of("gone")) as scene:
+        asking = asyncio.get_running_loop().create_task(refused(scene, (7, 0), (6, 0)))
+        await asyncio.sleep(0.5)
+        scene.set_lock(of("heir"))
+        scene.add(heir)
+
+        assert "heir" in await asking
+        assert (phase_of(scene, heir), scene.lock) == ("allocating", of("heir"))
+        assert [(await scene.ask((7, 0))).npus for _ in range(2)] == [(3,), (4,)]
+
+
 async def test_who_waits_for_a_pod_that_never_comes_is_told_within_three_seconds(
     tmp_path: Path,
 ) -> None:
