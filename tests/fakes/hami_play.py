@@ -17,7 +17,7 @@ from pathlib import Path
 from aiohttp import web
 
 from ascend_agent.errors import AllocationError
-from ascend_agent.model.allocation import AllocationRequest, PreferenceRequest
+from ascend_agent.model.allocation import AllocationRequest, ContainerGrant, PreferenceRequest
 from ascend_agent.model.ids import PluginDeviceId
 from ascend_agent.model.kubelet import InstancePhase, InstanceState
 from ascend_agent.model.pods import ContainerKind, Pod, PodContainer
@@ -79,11 +79,11 @@ class Play:
     async def bind(self, size: int, kinds: Sequence[str], *, again: bool, late: bool) -> None:
         """Bind a pod with containers of these kinds; *again*: under a name that was there before.
 
-        *late*: the lock comes a moment before the pod does.
+        *late*: the lock comes a moment before the pod does, which is there and not bound yet.
         """
         if not self._may_bind() or not set(kinds) - {"none"}:
             return
-        if self.locks is not Locks.NAMED:
+        if self._told_by_size:
             if not self.troubled:
                 await asyncio.sleep(1)  # all is known of those that went before
             size = self._free_size()
@@ -96,12 +96,13 @@ class Play:
             if done[-1].fate is not Fate.GONE:
                 self._remove(done[-1])
         one = self._granted(name, serial, size, kinds)
+        self.scene.add(replace(one.pod, node=None) if late else one.pod)
         if self.locks is not Locks.NONE:
             one.lock = self._lock(name, serial)
             self.scene.set_lock(one.lock)
         if late:
             await asyncio.sleep(0.3)
-        self.scene.add(one.pod)
+            self.scene.server.store.bind(one.key, NODE)
         self.bound.append(one)
 
     def _may_bind(self) -> bool:
@@ -110,6 +111,11 @@ class Play:
         if self.locks is Locks.NONE:
             return sum(each.fate is Fate.WAITS for each in self.bound) < NPUS - 1
         return not waiting and (self.locks is Locks.OWNERLESS or self.scene.lock is None)
+
+    @property
+    def _told_by_size(self) -> bool:
+        """Whether nothing but its size tells whose request one is."""
+        return self.locks is not Locks.NAMED
 
     def _free_size(self) -> int:
         """Return a number of devices that no other pod wants, by which it can be told."""
@@ -157,11 +163,8 @@ class Play:
         if one is None:
             return
         assert one.lock == self.scene.lock, "who waits keeps the lock"
-        name, npus, memory = one.wanted[one.answered]
         uid = self.scene.server.store.get(one.key)["metadata"]["uid"]
-        request = asks(*((NPUS - 1 - at, at % 4) for at in range(one.size)))
-        if advised:
-            request = await self._advised(request)
+        request = await self._request(one, advised=advised)
         try:
             async with asyncio.timeout(patience_s):
                 (grant,) = await self.scene.allocate.allocate([request])
@@ -170,16 +173,30 @@ class Play:
                 raise  # where all is well everybody is served
             self._fail(one)
         else:
-            assert grant.npus == tuple(sorted(npus)), (one, grant)
-            assert grant.envs["NPU_MEM_QUOTA"] == str(memory), (one, grant)
-            assert ("make", f"{uid}_{name}") in self.scene.directories.done
-            assert memory not in self._given, "a slot is given once"
-            self._given.add(memory)
-            one.answered += 1
-            if one.answered == len(one.wanted):
-                one.fate = Fate.SERVED
-                self._set_phase(one, "Running")
+            self._check_answer(one, uid, grant)
+            self._hand_out(one)
         await self._expect_free()
+
+    async def _request(self, one: Bound, *, advised: bool) -> AllocationRequest:
+        request = asks(*((NPUS - 1 - at, at % 4) for at in range(one.size)))
+        return await self._advised(request) if advised else request
+
+    def _check_answer(self, one: Bound, uid: str, grant: ContainerGrant) -> None:
+        """Hold an answer against what the scheduler meant for that very container."""
+        name, npus, memory = one.wanted[one.answered]
+        assert grant.npus == tuple(sorted(npus)), (one, grant)
+        assert grant.envs["NPU_MEM_QUOTA"] == str(memory), (one, grant)
+        assert ("make", f"{uid}_{name}") in self.scene.directories.done
+
+    def _hand_out(self, one: Bound) -> None:
+        """Have the container get what was answered, and the pod run that has all."""
+        memory = one.wanted[one.answered][2]
+        assert memory not in self._given, "a slot is given once"
+        self._given.add(memory)
+        one.answered += 1
+        if one.answered == len(one.wanted) and one.fate is Fate.WAITS:
+            one.fate = Fate.SERVED
+            self._set_phase(one, "Running")
 
     def _admitted(self) -> Bound | None:
         return next((each for each in self.bound if each.fate is Fate.WAITS), None)

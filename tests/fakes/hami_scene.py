@@ -59,15 +59,21 @@ _DIRECTORIES = (
 
 
 class FakeDirectories:
-    """Containers' directories as names; ``done`` is what was asked for, ``error`` fails it."""
+    """Containers' directories as names; ``done`` is what was asked for, ``error`` fails it.
+
+    ``meanwhile`` is called while one is made.
+    """
 
     def __init__(self, host: FakeHost) -> None:
         self.done: list[tuple[str, str]] = []
         self.error: HostError | None = None
+        self.meanwhile: Callable[[], None] | None = None
         self._host = host
 
     async def make(self, name: str) -> None:
         self.done.append(("make", name))
+        if self.meanwhile is not None:
+            self.meanwhile()
         if self.error is not None:
             raise self.error
         self._host.directories[f"{PATHS.root}/containers/{name}"] = ()
@@ -236,68 +242,91 @@ async def hami_scene(
     injection: Injection = visible.INJECTION,
 ) -> AsyncIterator[HamiScene]:
     """Give a node with *pods* that the watches show already."""
-    known = hami or state()
-    assert known.chip is not None
-    bus, clock, host = Bus([]), Clock(), soft_host()
-    configured = bus.hami.claim("test")
-    configured.put(known)
-    bus.node.claim("test").put(view or node_view(chip=known.chip.chip_name))
-    made = FakeDirectories(host)
     async with FakeApiServer().running() as server:
         annotations = {} if lock is None else {_LOCK: lock}
         server.store.create(
             ("nodes", None, NODE),
             {"kind": "Node", "apiVersion": "v1", "metadata": {"annotations": annotations}},
         )
-        one = connection(folder=service_account(folder / "account"), url=server.url, node=NODE)
-        offers = HamiOffers(
-            word=known.chip.word,
-            resource=known.chip.resource,
-            dialect=load_dialect("hami"),
-            mode=MODE,
-            node_name=NODE,
-            bus=bus,
-            specs=lambda _: ascend910b.SPEC,
-        )
-        slices = SliceParts(plan=partial(plan, paths=PATHS), directories=directories or made)
-        served, settlements = bus.served.claim("allocate"), bus.settlements.claim("allocate")
-
-        def renewed() -> Allocate:
-            return Allocate(
-                offers=offers,
-                decide=Decide(offers=offers, bus=bus, clock=clock, reader=one.reader),
-                answer=Answer(
-                    offers=offers,
-                    injection=injection,
-                    host=host,
-                    held=None,
-                    bus=bus,
-                    slices=slices,
-                ),
-                bus=bus,
-                served=served,
-                clock=clock,
-                timeout_s=timeout_s,
-                turn=asyncio.Lock(),
-                edits=Edits(editor=one, settlements=settlements),
-            )
-
-        scene = HamiScene(
-            server=server,
-            cluster=one,
-            bus=bus,
-            allocate=renewed(),
-            renewed=renewed,
-            host=host,
-            directories=made,
-            served=bus.served.subscribe(),
-            hami=configured,
-        )
-        scene.add(*pods)
-        async with running(one), _following(one, bus):
+        async with agent_on(
+            server,
+            folder,
+            hami=hami or state(),
+            view=view,
+            timeout_s=timeout_s,
+            directories=directories,
+            injection=injection,
+        ) as scene:
+            scene.add(*pods)
             await scene.seen()
             scene.since_now()
             yield scene
+
+
+@asynccontextmanager
+async def agent_on(
+    server: FakeApiServer,
+    folder: Path,
+    *,
+    hami: HamiState,
+    view: NodeView | None = None,
+    timeout_s: float = 10,
+    directories: ContainerDirectories | None = None,
+    injection: Injection = visible.INJECTION,
+) -> AsyncIterator[HamiScene]:
+    """Give a scene on *server* whose agent has only just started and has seen nothing yet."""
+    assert hami.chip is not None
+    bus, clock, host = Bus([]), Clock(), soft_host()
+    configured = bus.hami.claim("test")
+    configured.put(hami)
+    bus.node.claim("test").put(view or node_view(chip=hami.chip.chip_name))
+    made = FakeDirectories(host)
+    one = connection(folder=service_account(folder / "account"), url=server.url, node=NODE)
+    offers = HamiOffers(
+        word=hami.chip.word,
+        resource=hami.chip.resource,
+        dialect=load_dialect("hami"),
+        mode=MODE,
+        node_name=NODE,
+        bus=bus,
+        specs=lambda _: ascend910b.SPEC,
+    )
+    slices = SliceParts(plan=partial(plan, paths=PATHS), directories=directories or made)
+    served, settlements = bus.served.claim("allocate"), bus.settlements.claim("allocate")
+
+    def renewed() -> Allocate:
+        return Allocate(
+            offers=offers,
+            decide=Decide(offers=offers, bus=bus, clock=clock, reader=one.reader),
+            answer=Answer(
+                offers=offers,
+                injection=injection,
+                host=host,
+                held=None,
+                bus=bus,
+                slices=slices,
+            ),
+            bus=bus,
+            served=served,
+            clock=clock,
+            timeout_s=timeout_s,
+            turn=asyncio.Lock(),
+            edits=Edits(editor=one, settlements=settlements),
+        )
+
+    scene = HamiScene(
+        server=server,
+        cluster=one,
+        bus=bus,
+        allocate=renewed(),
+        renewed=renewed,
+        host=host,
+        directories=made,
+        served=bus.served.subscribe(),
+        hami=configured,
+    )
+    async with running(one), _following(one, bus):
+        yield scene
 
 
 @asynccontextmanager

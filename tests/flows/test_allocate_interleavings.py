@@ -5,12 +5,15 @@ lock that nobody needs is gone within a second where all is well, and soon after
 """
 
 import asyncio
+from collections.abc import Callable, Coroutine
 
 import looptime
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from tests.fakes.hami_changes import hami_changes
+from tests.fakes.hami_moments import Held, Moment
 from tests.fakes.hami_play import Locks, hami_play
 
 pytestmark = pytest.mark.slow  # many runs
@@ -58,6 +61,54 @@ STEPS = st.lists(
 )
 
 
+CHANGES = [
+    "take_over",
+    "rebind",
+    "vanish",
+    "remake_node",
+    "strip_node",
+    "configure",
+    "end",
+    "kill",
+    "_nothing",
+]
+HELD = st.sampled_from(Held)
+AMID = step(
+    "ask_amid",
+    place=st.integers(0, 5),
+    advised=st.booleans(),
+    moment=st.sampled_from(Moment),
+    change=st.sampled_from(CHANGES),
+    held=HELD,
+)
+BETWEEN = st.one_of(
+    step("restart", killed=st.booleans()),
+    step("change", what=st.sampled_from(CHANGES[:6]), held=HELD),
+    step("reject"),
+    step("delete", place=st.integers(0, 5), grace=st.booleans(), unseen=st.booleans()),
+    step("mute_one", of=st.sampled_from(["/nodes", "/pods"])),
+    step("mute"),
+    step("cut", compact=st.booleans()),
+    step("recover"),
+    step("wait", seconds=st.sampled_from([0.05, 2.0, 61.0, 301.0])),
+)
+CHANGING = st.lists(
+    st.integers(0, 9).flatmap(lambda kind: BIND if kind < 3 else AMID if kind < 8 else BETWEEN),
+    min_size=10,
+    max_size=30,
+)
+
+
+def run(play_all: Callable[[], Coroutine[None, None, None]]) -> None:
+    """Run in virtual time.
+
+    The loop's end is in real time: its wait for threads, of 300 s, would be over at once.
+    """
+    loop = looptime.new_event_loop(_enabled=False)
+    with asyncio.Runner(loop_factory=lambda: loop) as runner, loop.looptime_enabled():
+        runner.run(play_all())
+
+
 @pytest.mark.parametrize("locks", Locks)
 @given(steps=STEPS)
 @settings(max_examples=15, phases=[Phase.generate])  # to make a find smaller would take minutes
@@ -70,7 +121,21 @@ def test_each_container_gets_its_own_and_no_lock_is_left(
                 await getattr(play, name)(**values)
             await play.recover()
 
-    # The loop's end is in real time: its wait for threads, of 300 s, would be over at once.
-    loop = looptime.new_event_loop(_enabled=False)
-    with asyncio.Runner(loop_factory=lambda: loop) as runner, loop.looptime_enabled():
-        runner.run(play_all())
+    run(play_all)
+
+
+@pytest.mark.parametrize("locks", Locks)
+@given(steps=CHANGING)
+@settings(max_examples=15, phases=[Phase.generate])
+def test_whatever_changes_amid_an_allocate_nobody_gets_what_is_anothers(
+    tmp_path_factory: pytest.TempPathFactory, locks: Locks, steps: list[Step]
+) -> None:
+    """Locks taken over, namesakes, another configuration, another Node, another agent."""
+
+    async def play_all() -> None:
+        async with hami_changes(tmp_path_factory.getbasetemp(), locks) as play:
+            for name, values in steps:
+                await getattr(play, name)(**values)
+            await play.recover()
+
+    run(play_all)
