@@ -40,6 +40,16 @@ def _spread() -> float:
     return random.uniform(1 - _SPREAD, 1 + _SPREAD)  # noqa: S311 -- no secret
 
 
+def _failure_of(attempt: asyncio.Task[None]) -> ClusterError | None:
+    """Return why *attempt* failed; None: it did not, or is not over."""
+    try:
+        if attempt.done():
+            attempt.result()
+    except ClusterError as error:
+        return error
+    return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cadence:
     """How long a question waits for its answer, and what is added to the time of a report.
@@ -140,7 +150,9 @@ class RegisterNode:
                 self._publish()
                 if essence != plan.essence:
                     return  # out of date; what the server has by now shows on the Node
-            if not self._shows(edit) and not self._is_well(attempt):
+            failure = _failure_of(attempt)
+            if failure is not None and not self._shows(edit):
+                self._note_failure(str(failure))
                 return
         self._failures, self._retry_at = 0, None
         self._log.well()
@@ -154,14 +166,6 @@ class RegisterNode:
             and node.live
             and all(node.annotations.get(key) == to for key, to in edit.annotations.items())
         )
-
-    def _is_well(self, attempt: asyncio.Task[None]) -> bool:
-        try:
-            attempt.result()
-        except ClusterError as error:
-            self._note_failure(str(error))
-            return False
-        return True
 
     def _note_failure(self, why: str) -> None:
         delay_s = jittered(_RETRY_S[min(self._failures, len(_RETRY_S) - 1)])

@@ -77,6 +77,7 @@ class Talks:
         self._leaving: dict[str, Leaving] = {}
         self._told: dict[str, None] = {}  # a set that keeps its order
         self._told_at: Millis | None = None
+        self._reported_s = 0  # a word that comes back must not say the same text twice either
 
     @property
     def keys(self) -> frozenset[str]:
@@ -117,6 +118,7 @@ class Talks:
         """Take *plan* for being on its way."""
         if self._talk is not None:
             self._talk = self._talk.saying(plan.due)
+            self._reported_s = self._talk.reported_s
             if plan.due.cause not in {None, Cause.ANSWER}:
                 self._told[self._talk.word] = None  # it may be heard though nobody says so
 
@@ -155,7 +157,7 @@ class Talks:
         if word is None:
             self._talk = None
         elif self._talk is None or self._talk.word != word:
-            self._talk = Handshake(word=word)
+            self._talk = Handshake(word=word, reported_s=self._reported_s)
         stale: tuple[str, ...] = ()
         known = word is not None or seen.all_hidden
         if known and node is not None and node.live:

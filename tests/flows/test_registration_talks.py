@@ -171,6 +171,19 @@ def test_a_word_is_taken_back_though_nobody_said_that_it_was_written() -> None:
     assert scene.talks.leaving == (OLD,)
 
 
+def test_a_word_that_comes_back_within_a_second_is_dated_apart() -> None:
+    """By the same text the scheduler would not know that the list is another one."""
+    scene = Scene()
+    first = scene.say(state())
+    scene.talks.plan(scene.seen(NONE))
+    second = scene.say(state(shares=1))
+
+    assert first.edit
+    assert second.edit
+    assert first.edit.annotations[handshake(OLD)] == "Reported_1970.01.01 00:00:01"
+    assert second.edit.annotations[handshake(OLD)] == "Reported_1970.01.01 00:00:02"
+
+
 def test_of_a_word_that_was_never_written_nothing_is_said_at_its_end(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
