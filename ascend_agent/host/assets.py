@@ -11,9 +11,9 @@ import logging
 import os
 import re
 import stat
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
-from hashlib import file_digest
+from hashlib import file_digest, sha256
 from io import BufferedReader
 from pathlib import Path
 from typing import Final
@@ -94,14 +94,15 @@ class HostAssets:
         _make_directory(self._root, _ROOT_MODE)
         # All are looked at before the first is touched. The library comes before what loads it.
         sources = {name: self._source(name) for name in (_LIBRARY, _PRELOAD)}
-        self._check(sources[_LIBRARY], self._library_problem)
-        self._check(sources[_PRELOAD], _preload_problem)
+        for source in sources.values():
+            with _opened(source) as file:
+                self._check(source, file.read(_PIECE))
         known = self._read_manifest()
         ours = dict(known)
         for name, source in sources.items():
             remove_leftovers(self._root / name)
             if source.parent == self._assets:
-                ours[name] = _install(source, self._root / name)
+                ours[name] = self._install(source, self._root / name)
         self._remove_obsolete(ours, keep=sources)
         if ours != known:
             self._write_manifest(ours)
@@ -116,16 +117,48 @@ class HostAssets:
             "for this node's machine into --hami-assets, or the node into hard mode"
         )
 
-    def _check(self, path: Path, problem_of: Callable[[Path], str]) -> None:
-        problem = problem_of(path)
+    def _check(self, path: Path, head: bytes) -> None:
+        """Raise HostError unless a file that begins so is fit."""
+        if path.name == _LIBRARY:
+            problem = library_problem(head[:HEAD_BYTES], machine=self._machine)
+        else:
+            problem = _preload_problem(head)
         if problem:
             raise HostError(
                 f"{path} {problem}: put a fit one into --hami-assets, or the node into hard mode"
             )
 
-    def _library_problem(self, path: Path) -> str:
-        with _opened(path) as file:
-            return library_problem(file.read(HEAD_BYTES), machine=self._machine)
+    def _install(self, source: Path, path: Path) -> str:
+        """Have *path* hold what *source* does, and return the checksum."""
+        with _opened(source) as file:
+            digest = file_digest(file, "sha256").hexdigest()
+            file.seek(0)
+            # Again: another file may be there by now, or other bytes in it.
+            self._check(source, file.read(_PIECE))
+            # Every user of every container must be able to read it, and nobody else to change it.
+            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o755 | 0o444
+            if _digest(path) == digest:
+                if stat.S_IMODE(path.stat().st_mode) != mode:
+                    path.chmod(mode)
+                return digest
+            if path.is_dir() and not path.is_symlink():
+                path.rmdir()  # what a runtime leaves where a mount's source was missing (HAMi E1)
+            file.seek(0)
+            replace_with_pieces(path, self._pieces(source, file, digest), mode=mode)
+        log.info("soft asset installed", extra={"path": path, "sha256": digest})
+        return digest
+
+    def _pieces(self, source: Path, file: BufferedReader, digest: str) -> Iterator[bytes]:
+        """Yield what is in *file*; HostError at the end where that is not what was looked at."""
+        copied = sha256()
+        for piece in iter(lambda: file.read(_PIECE), b""):
+            copied.update(piece)
+            yield piece
+        if copied.hexdigest() != digest:
+            raise HostError(
+                f"{source} was changed while it was copied, so the host's own file stays: put it "
+                "there by a rename; it is tried again"
+            )
 
     # --- what was installed from here -------------------------------------------------------
 
@@ -162,26 +195,10 @@ class HostAssets:
                 log.info("soft asset removed", extra={"path": path})
 
 
-def _install(source: Path, path: Path) -> str:
-    """Have *path* hold what *source* does, and return the checksum."""
-    with _opened(source) as file:
-        digest = file_digest(file, "sha256").hexdigest()
-        # Every user of every container must be able to read it, and nobody else to change it.
-        mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o755 | 0o444
-        if _digest(path) == digest:
-            if stat.S_IMODE(path.stat().st_mode) != mode:
-                path.chmod(mode)
-            return digest
-        if path.is_dir() and not path.is_symlink():
-            path.rmdir()  # what a runtime leaves where a mount's source was missing (HAMi E1)
-        file.seek(0)
-        replace_with_pieces(path, iter(lambda: file.read(_PIECE), b""), mode=mode)
-    log.info("soft asset installed", extra={"path": path, "sha256": digest})
-    return digest
-
-
-def _preload_problem(path: Path) -> str:
-    lines = read_regular(path, limit=_LONGEST_TEXT).decode(errors="replace").split()
+def _preload_problem(text: bytes) -> str:
+    if len(text) > _LONGEST_TEXT:
+        return f"has more than {_LONGEST_TEXT} bytes"
+    lines = text.decode(errors="replace").split()
     return "" if _LOADED in lines else f"does not name {_LOADED}"
 
 

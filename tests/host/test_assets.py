@@ -1,13 +1,19 @@
 """The host has the library that limits containers, whole, fit for the machine, or soft is off."""
 
 import asyncio
+import contextlib
 import json
 import logging
 import mmap
 import os
+import sys
 import threading
+from collections.abc import Callable
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,6 +21,9 @@ from ascend_agent.errors import HostError
 from ascend_agent.host import assets as module
 from ascend_agent.host.assets import HostAssets
 from tests.kubelet.fakes import unprivileged
+
+if TYPE_CHECKING:
+    from _typeshed import TraceFunction
 
 HEAD = b"\x7fELF\x02\x01" + bytes(10) + b"\x03\x00\xb7\x00"
 LIBRARY = HEAD + b"first version"
@@ -154,7 +163,7 @@ async def test_what_a_crash_left_goes(node: Node) -> None:
         ("libvnpu.so", HEAD[:18] + b"\x3e\x00", "is for x86_64, and this node is aarch64"),
         ("ld.so.preload", b"/other.so\n", "does not name /hami-vnpu-core/libvnpu.so"),
         ("ld.so.preload", b"", "does not name"),
-        ("ld.so.preload", b"x" * 70_000, "more than 65536 bytes: replace it"),
+        ("ld.so.preload", b"x" * 70_000, "more than 65536 bytes: put a fit"),
     ],
 )
 async def test_an_unfit_file_is_not_installed(
@@ -171,6 +180,63 @@ async def test_an_unfit_file_is_not_installed(
         await node.host.prepare()
 
     assert node.files() == before
+
+
+def prepare_with(node: Node, change: Callable[[], None], *, at: int) -> int:
+    """Prepare, and *change* something before the line *at* of the module; return how many ran."""
+    lines = 0
+
+    def trace(frame: FrameType, event: str, _: object) -> "TraceFunction | None":
+        nonlocal lines
+        if frame.f_code.co_filename != module.__file__:
+            return None
+        if event == "line":
+            lines += 1
+            if lines == at:
+                change()
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        with contextlib.suppress(HostError, OSError, ValueError):
+            node.host._prepare()  # here and not on a thread, which would have to be traced
+    finally:
+        sys.settrace(before)
+    return lines
+
+
+@pytest.mark.parametrize("how", ["renamed", "rewritten", "other preload"])
+def test_a_source_that_changes_at_any_moment_is_installed_whole_and_fit_or_not_at_all(
+    tmp_path: Path, how: str
+) -> None:
+    """Containers that load an unfit library, or none, run without any limit (IM-7)."""
+    unfit = HEAD[:18] + b"\x3e\x00" + b"for another machine"
+
+    def change(node: Node) -> None:
+        source = node.assets / "libvnpu.so"
+        match how:
+            case "renamed":
+                other = node.assets / "other"
+                other.write_bytes(unfit)
+                other.replace(source)
+            case "rewritten":
+                source.write_bytes(unfit)
+            case _:
+                (node.assets / "ld.so.preload").write_bytes(b"/other.so\n")
+
+    step, steps = 0, 1
+    while step < steps:
+        step += 1
+        (tmp_path / str(step)).mkdir()
+        node = Node(tmp_path / str(step))
+        steps = max(steps, prepare_with(node, partial(change, node), at=step))
+
+        found = node.files() if node.root.exists() else {}
+        assert found.get("libvnpu.so") in {None, LIBRARY}, step
+        assert found.get("ld.so.preload") in {None, PRELOAD}, step
+    assert steps > 50
+    assert found.keys() == {"libvnpu.so", "ld.so.preload", MANIFEST}
 
 
 async def test_a_file_of_no_bearable_size_is_not_installed(
