@@ -42,6 +42,7 @@ class Changes(Play):
     _asked: Bound | None = None
     _moment: Moment = Moment.BEFORE
     _excused: bool = False
+    _waits_for_host: bool = False
     _ends: bool | None = None
     _patience: asyncio.Timeout | None = None
 
@@ -157,6 +158,9 @@ class Changes(Play):
         self._change(what, held)()
 
     def _change(self, what: str, held: Held) -> Callable[[], None]:
+        if what == "prepare":
+            self.configure(Held.PENDING)
+            return lambda: self.configure(Held.SOFT)
         happens: Callable[[], None] = getattr(self, what)
         return (lambda: self.configure(held)) if what == "configure" else happens
 
@@ -205,11 +209,13 @@ class Changes(Play):
         begun = [each for each in waiting if each.answered]  # a pod is admitted at one go
         one = begun[0] if begun else waiting[place % len(waiting)]
         self._asked, self._moment, self._excused, self._ends = one, moment, False, None
+        happens = self._change(change, held)
         self._held = self._held[-1:]
+        ready = moment in {Moment.BEFORE, Moment.READ, Moment.SOON}
+        self._waits_for_host = change == "prepare" and ready
         self._check_lock()
         uid = self.scene.server.store.get(one.key)["metadata"]["uid"]
         request = await self._request(one, advised=advised)
-        happens = self._change(change, held)
         clock = asyncio.get_running_loop().time
         begins = clock()
         try:
@@ -236,10 +242,10 @@ class Changes(Play):
         """Ask while nothing changes."""
         assert patience_s is None
         await self.ask_amid(
-            0, advised=advised, moment=Moment.BEFORE, change="_nothing", held=Held.SOFT
+            0, advised=advised, moment=Moment.BEFORE, change="nothing", held=Held.SOFT
         )
 
-    def _nothing(self) -> None:
+    def nothing(self) -> None:
         """Have nothing happen."""
 
     def _refuse(self, one: Bound, why: str) -> None:
@@ -251,7 +257,8 @@ class Changes(Play):
     def _may_fail(self) -> bool:
         """Return whether the pod that is asked for may get nothing."""
         never = {Held.WITHDRAWN, Held.RENAMED, Held.FEWER}
-        bad = never.intersection(self._held) or self._held[-1] is Held.PENDING
+        unready = self._held[-1] is Held.PENDING and not self._waits_for_host
+        bad = never.intersection(self._held) or unready
         return bool(self.troubled or self._excused or bad)
 
     def _check_answer(self, one: Bound, uid: str, grant: ContainerGrant) -> None:

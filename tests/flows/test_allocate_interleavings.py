@@ -61,29 +61,20 @@ STEPS = st.lists(
 )
 
 
-CHANGES = [
-    "take_over",
-    "rebind",
-    "vanish",
-    "remake_node",
-    "strip_node",
-    "configure",
-    "end",
-    "kill",
-    "_nothing",
-]
-HELD = st.sampled_from(Held)
+LASTING = ["take_over", "remake_node", "strip_node", "configure"]
+PASSING = ["rebind", "vanish", "prepare", "end", "kill", "nothing"]
+HELD = st.sampled_from([*Held, Held.SOFT, Held.SOFT, Held.SOFT, Held.HARD])
 AMID = step(
     "ask_amid",
     place=st.integers(0, 5),
     advised=st.booleans(),
     moment=st.sampled_from(Moment),
-    change=st.sampled_from(CHANGES),
+    change=st.sampled_from(LASTING + PASSING),
     held=HELD,
 )
+CHANGE = step("change", what=st.sampled_from(LASTING), held=HELD)
 BETWEEN = st.one_of(
     step("restart", killed=st.booleans()),
-    step("change", what=st.sampled_from(CHANGES[:6]), held=HELD),
     step("reject"),
     step("delete", place=st.integers(0, 5), grace=st.booleans(), unseen=st.booleans()),
     step("mute_one", of=st.sampled_from(["/nodes", "/pods"])),
@@ -92,10 +83,9 @@ BETWEEN = st.one_of(
     step("recover"),
     step("wait", seconds=st.sampled_from([0.05, 2.0, 61.0, 301.0])),
 )
+KINDS_OF_STEPS = [*[BIND] * 3, *[AMID] * 5, CHANGE, BETWEEN]
 CHANGING = st.lists(
-    st.integers(0, 9).flatmap(lambda kind: BIND if kind < 3 else AMID if kind < 8 else BETWEEN),
-    min_size=10,
-    max_size=30,
+    st.sampled_from(KINDS_OF_STEPS).flatmap(lambda each: each), min_size=10, max_size=30
 )
 
 
