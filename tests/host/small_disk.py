@@ -59,12 +59,12 @@ def small_disk(path: Path) -> Iterator[SmallDisk]:
         yield SmallDisk(path)
     finally:
         # A file that somebody still has open keeps nobody from taking it away.
-        _check(_libc().umount2(os.fsencode(path), _DETACH), path)
+        check_call(libc().umount2(os.fsencode(path), _DETACH), path)
 
 
 def _mount(path: Path, flags: int) -> None:
     options = f"size={_SIZE},nr_inodes={_INODES}".encode()
-    _check(_libc().mount(b"tmpfs", os.fsencode(path), b"tmpfs", flags, options), path)
+    check_call(libc().mount(b"tmpfs", os.fsencode(path), b"tmpfs", flags, options), path)
 
 
 def _until_full(take: Callable[[int], object]) -> None:
@@ -76,11 +76,13 @@ def _until_full(take: Callable[[int], object]) -> None:
             raise
 
 
-def _libc() -> ctypes.CDLL:
+def libc() -> ctypes.CDLL:
+    """Return the C library, which has what Python has no function for."""
     return ctypes.CDLL(None, use_errno=True)
 
 
-def _check(result: int, path: Path) -> None:
+def check_call(result: int, path: Path) -> None:
+    """Raise OSError where a call about *path* returned that it failed."""
     if result:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), str(path))
