@@ -75,7 +75,7 @@ class Talks:
         self._log = log
         self._talk: Handshake | None = None
         self._leaving: dict[str, Leaving] = {}
-        self._told: dict[str, None] = {}  # a set that keeps its order
+        self._told: dict[str, bool] = {}  # whether somebody said that it was written
         self._told_at: Millis | None = None
         self._reported_s = 0  # a word that comes back must not say the same text twice either
 
@@ -120,7 +120,7 @@ class Talks:
             self._talk = self._talk.saying(plan.due)
             self._reported_s = self._talk.reported_s
             if plan.due.cause not in {None, Cause.ANSWER}:
-                self._told[self._talk.word] = None  # it may be heard though nobody says so
+                self._told[self._talk.word] = self._talk.stands is not None
 
     def note(self, plan: Plan, now: Millis) -> None:
         """Take *plan* for acknowledged."""
@@ -164,7 +164,8 @@ class Talks:
             # A node has one chip: another word of the configuration is what it was called before.
             stale = registered_words(node, (chip.word for chip in seen.state.config.chips))
         for left in (*self._told, *stale):
-            self._leaving.setdefault(left, Leaving(word=left))
+            unsure = not self._told.get(left, True)
+            self._leaving.setdefault(left, Leaving(word=left, unsure=unsure))
         if word is not None:
             self._leaving.pop(word, None)
 
@@ -196,13 +197,12 @@ class Talks:
         before, self._talk = self._talk, talk
         stood = before.stands if before else None
         if talk.stands is not None and talk.stands != stood:
-            self._told[talk.word] = None
+            self._told[talk.word] = True
             self._log.registered(stood, talk.stands)
         if talk.hasty != (before is not None and before.hasty):
             self._log.hasty(talk.word, is_so=talk.hasty)
 
     def _forget(self, word: str, step: Step) -> None:
         self._told.pop(word, None)
-        way = self._leaving.pop(word, None)
-        if way is not None and (way.asked_at is not None or step.annotations is not None):
+        if self._leaving.pop(word, None) is not None:
             self._log.taken_back(word, step)

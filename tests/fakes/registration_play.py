@@ -26,7 +26,6 @@ from tests.fakes.hami import CHIP_910B3, node_view, state
 from tests.fakes.hami_scheduler import TICK_S, Scheduler, Version
 from tests.fakes.lossy_node import LossyNode
 from tests.fakes.npus import address, inventory
-from tests.fakes.running import settle
 
 SOFT = "hami-vnpu-core"
 OLD, NEW = CHIP_910B3, dataclasses.replace(CHIP_910B3, word="New")
@@ -34,6 +33,7 @@ CHIPS = {chip.word: chip for chip in (OLD, NEW)}
 _ALL_HIDDEN = dataclasses.replace(inventory(0), hidden=(HiddenNpu(address=address(0)),))
 _ANSWERED_S = 33.0 + 6.0 + TICK_S  # at the latest, after a refusal, and until it is looked at
 _TAKEN_BACK_S = 130.0  # and any question is answered by then
+_STEPS = 15
 _UNSEEN_S = 100.0  # two reports: the first shows a Node that was made anew
 _PEACE_S = 300.0  # what others changed is left alone for so long at most
 
@@ -46,6 +46,12 @@ def register(word: str) -> str:
 def handshake(word: str) -> str:
     """Return the key of the handshake."""
     return f"hami.io/node-handshake-{word}"
+
+
+async def settle() -> None:
+    """Let the only flow there is take its few steps; each run settles often."""
+    for _ in range(_STEPS):
+        await asyncio.sleep(0)
 
 
 class FixedClock(Clock):

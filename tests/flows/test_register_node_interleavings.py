@@ -62,23 +62,22 @@ OTHERS = st.one_of(
 )
 STEPS = st.lists(
     st.integers(0, 9).flatmap(lambda kind: WAIT if kind < 3 else NPUS if kind < 6 else OTHERS),
-    min_size=5,
-    max_size=25,
+    min_size=15,
+    max_size=30,
 )
 
 
 @pytest.mark.parametrize("version", VERSIONS, ids=lambda version: version.name)
-@given(steps=STEPS)
-@settings(max_examples=5, phases=[Phase.generate])  # to make a find smaller would take a while
+@given(first=step("watch", live=mostly(True)), steps=STEPS)
+@settings(max_examples=6, phases=[Phase.generate])  # to make a find smaller would take a while
 def test_the_node_tells_the_truth_and_no_question_waits(
-    version: Version, steps: list[Step]
+    version: Version, first: Step, steps: list[Step]
 ) -> None:
     async def play_all() -> None:
         async with registration_play(version) as play:
-            await play.watch(live=True)
-            for name, values in steps:
+            for name, values in (first, *steps):
                 await getattr(play, name)(**values)
-            await play.quiet()
+            await play.quiet(ack_s=0.1)
 
     # The loop's end is in real time: from Python 3.12 on it waits for threads by a clock.
     loop = looptime.new_event_loop(_enabled=False)

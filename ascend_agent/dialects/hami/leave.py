@@ -24,15 +24,19 @@ PATIENCE_MS: Final = 90_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaving:
-    """How far it is with one word; ``asked_at`` None: not begun."""
+    """How far it is with one word; ``asked_at`` None: not begun.
+
+    ``unsure``: nobody said whether it was written, and what the Node shows may be older.
+    """
 
     word: str
     asked_at: Millis | None = None
+    unsure: bool = False
 
     def step(self, node: NodeObject, *, now: Millis, last: bool) -> "Step":
         """Return what is to be written now; *last*: no other word stays registered."""
         there = node.annotations.keys() & {keys.register(self.word), keys.handshake(self.word)}
-        if node.live and not there:
+        if node.live and not there and not (self.unsure and self.asked_at is None):
             return Step(over=True)
         if self.asked_at is None:
             return Step(annotations={keys.handshake(self.word): EXPIRED})

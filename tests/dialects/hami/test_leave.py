@@ -71,6 +71,15 @@ def test_where_nothing_is_registered_nothing_is_to_be_done() -> None:
     assert step(Leaving(word="Old"), broken, 0).annotations == {HANDSHAKE: EXPIRED}
 
 
+def test_of_what_may_have_been_written_a_node_without_it_is_no_sign() -> None:
+    """It may be older than the write; an answer to a question of ours shows what came after."""
+    way = Leaving(word="Old", unsure=True)
+    first = step(way, node(), 0)
+
+    assert first.annotations == {HANDSHAKE: EXPIRED}
+    assert step(way.told(first, Millis(0)), node(), 1) == Step(over=True)
+
+
 def test_only_words_with_a_device_list_are_registered() -> None:
     """HAMi 2.4 to 2.6 and 2.10 ask about each configured word, on whatever node."""
     seen = node({REGISTER: "[...]", "hami.io/node-handshake-Other": "Requesting_2026-01-01"})
