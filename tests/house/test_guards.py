@@ -65,6 +65,9 @@ def test_computes_beside_others():
             each.kill()
             each.wait()
 
+def test_starts_a_program_that_waits_for_its_turn():
+    subprocess.run([sys.executable, "-c", "import time; time.sleep(2.1)"], check=True)
+
 def test_skips():
     pytest.skip("no compiler here")
 
@@ -137,3 +140,4 @@ def test_what_others_take_of_the_machine_is_not_the_tests_own_time(
 ) -> None:
     """Or the suite would fail where it is not alone."""
     assert verdicts["test_computes_beside_others"] == ""
+    assert verdicts["test_starts_a_program_that_waits_for_its_turn"] == ""
