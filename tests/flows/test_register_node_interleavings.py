@@ -45,7 +45,7 @@ OTHERS = st.one_of(
     step("watch", live=mostly(True)),
     step("see"),
     step("recreate"),
-    step("refuse", times=st.integers(1, 5)),
+    step("refuse", times=st.sampled_from([1, 3, 30])),
     step("lose", times=st.integers(1, 3)),
     step("delay", way_s=MOMENTS, lag_s=MOMENTS, ack_s=MOMENTS),
     step("reach", up=mostly(True)),
