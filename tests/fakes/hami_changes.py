@@ -18,7 +18,7 @@ from ascend_agent.model.kubelet import InstancePhase, InstanceState
 from ascend_agent.sim.cluster import FakeApiServer, Json, Key
 from tests.fakes.hami import NODE, device, info
 from tests.fakes.hami_moments import SOON_S, Held, Moment, amid, silent
-from tests.fakes.hami_play import Bound, Fate, Locks, Play
+from tests.fakes.hami_play import NPUS, Bound, Fate, Locks, Play
 from tests.fakes.hami_scene import LEFT, HamiScene, agent_on, repairing
 from tests.fakes.running import running
 
@@ -38,6 +38,7 @@ class Changes(Play):
     folder: Path
     agent: AsyncExitStack
     holder: Bound | None = None
+    _coming: list[Bound] = field(default_factory=list)
     _held: list[Held] = field(default_factory=lambda: [Held.SOFT])
     _asked: Bound | None = None
     _moment: Moment = Moment.BEFORE
@@ -59,7 +60,7 @@ class Changes(Play):
         waiting = [each for each in self.bound if each.fate is Fate.WAITS]
         free = self.locks is Locks.NONE or not waiting or self.scene.lock is None
         owned = self.locks is Locks.NAMED and self.scene.lock is not None
-        return free and not owned and len(waiting) < _MOST_WAITING
+        return free and not owned and len(waiting) < _MOST_WAITING and self._free_size() < NPUS
 
     @property
     def _told_by_size(self) -> bool:
@@ -78,24 +79,28 @@ class Changes(Play):
             notes["huawei.com/Ascend910B3"] = info(*entries)
         return replace(one, pod=replace(one.pod, annotations=notes))
 
+    def _free_size(self) -> int:
+        """Return a size that no pod wants, nor one still being bound; NPUS: none is left."""
+        wants = {Fate.WAITS, Fate.REFUSED, Fate.GONE} if self.troubled else {Fate.WAITS}
+        taken = {each.size for each in (*self._coming, *self.bound) if each.fate in wants}
+        return next((size for size in range(1, NPUS) if size not in taken), NPUS)
+
     def take_over(self) -> None:
         """Have the lock expire and another pod get it, which is bound a moment later."""
         waiting = [each for each in self.bound if each.fate is Fate.WAITS]
-        if self.locks is Locks.NONE or len(waiting) >= _MOST_WAITING or self.scene.lock is None:
+        if self.scene.lock is None or len(waiting) >= _MOST_WAITING or self._coming:
             return
-        if (
-            self.holder is not None
-            and self.holder.fate is Fate.WAITS
-            and self.holder not in waiting
-        ):
-            return  # that one is still being bound
+        if self._free_size() == NPUS:
+            return
         serial = self._serial()
         heir = self._granted(f"p{serial}", serial, self._free_size(), ["app", "app"])
         self.scene.add(replace(heir.pod, node=None))
         self._lock_for(heir, serial)
+        self._coming.append(heir)
 
         def bind() -> None:
             self.scene.server.store.bind(heir.key, NODE)
+            self._coming.remove(heir)
             self.bound.append(heir)
 
         asyncio.get_running_loop().call_later(_LATE_S, bind)
@@ -106,7 +111,7 @@ class Changes(Play):
         Not before the agent has looked: nothing tells then that the kubelet means the first one.
         """
         one = self._asked
-        early = self._moment in {Moment.BEFORE, Moment.READ}
+        early = self._moment in {Moment.BEFORE, Moment.READ} or self._free_size() == NPUS
         if one is None or one.fate is not Fate.WAITS or early:
             return
         decided = self._moment in {Moment.MADE, Moment.PATCH, Moment.PATCHED}
