@@ -111,6 +111,11 @@ class Separations:
         )
         self.take(before, now)
 
+    def acknowledged(self, edit: Edit) -> None:
+        """Take in that *edit* was written: from then on others' changes are told to us."""
+        if isinstance(edit, NodeEdit) and edit.expects:
+            self._compared_with = None
+
     def compare(self, node: NodeObject, now: Millis) -> None:
         """Hold what an earlier agent remembered against the Node, once for each memory."""
         self._hear()
@@ -155,7 +160,7 @@ class Separations:
         awaited = self._awaited
         if awaited is not None and now < awaited.until and not awaited.shown_by(isolation):
             return None, awaited.until
-        self._awaited = self._compared_with = None
+        self._awaited = None
         said = self._dialect.isolation_said(node)
         config = self._bus.fault_config.value
         wanted = texts(
@@ -169,7 +174,10 @@ class Separations:
         return wanted, None
 
     def _look_again(self, node: NodeObject, now: Millis) -> None:
-        """Hear of an edit that comes before our first report: as yet nobody else tells of it."""
+        """Hear of an edit before our first report is acknowledged: nobody else tells of it yet.
+
+        Names may go by that very report, too, or by an edit of which we were told as well.
+        """
         before = self._compared_with
         if before is None:
             return
@@ -178,6 +186,11 @@ class Separations:
             return
         self._compared_with = said
         gone = released(wrote=before.texts.separated, found=said.texts.separated)
+        isolation = self._bus.isolation.value
+        if isolation is not None:
+            gone &= separated(isolation)
+        if self._awaited is not None:
+            gone -= self._awaited.released
         self._release(gone, now, "edited")
 
     def _hear(self) -> None:

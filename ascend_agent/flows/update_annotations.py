@@ -194,6 +194,7 @@ class UpdateAnnotations:
         except StaleEditError as stale:
             self._separations.overtaken(edit, stale, self._clock.now())
             return False
+        self._separations.acknowledged(edit)
         return True
 
     def _note_failure(self, edits: tuple[Edit, ...], why: str) -> Millis:

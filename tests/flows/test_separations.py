@@ -210,6 +210,16 @@ async def agent(
         yield node
 
 
+def found_separated() -> tuple[FakeCluster, Bus]:
+    """Return a Node on which NPU 3 is listed, and what an agent knows that has not written yet."""
+    cluster, bus = FakeCluster(), Bus([])
+    cluster.change_annotations({SEPARATED: "Ascend910-3"})
+    bus.driver.claim("test").put(READY)
+    bus.instance.claim("test").put(HOLDING)
+    bus.node.claim("test").put(node_view())
+    return cluster, bus
+
+
 def told(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records]
 
@@ -539,11 +549,7 @@ async def test_the_file_alone_keeps_an_npu_out_while_the_api_server_is_away() ->
 
 async def test_a_release_before_the_first_report_counts_too() -> None:
     """Just after a start nothing was written yet that an edit could differ from."""
-    cluster, bus = FakeCluster(), Bus([])
-    cluster.change_annotations({SEPARATED: "Ascend910-3"})
-    bus.driver.claim("test").put(READY)
-    bus.instance.claim("test").put(HOLDING)
-    bus.node.claim("test").put(node_view())
+    cluster, bus = found_separated()
     restored, operator = bus.restored.claim("test"), bus.operator.subscribe()
     async with running(*node_flows(bus, cluster, Clock())):
         restored.publish(Restored(isolation=ISOLATED, source="test"))
@@ -560,11 +566,7 @@ async def test_a_release_before_the_first_report_counts_too() -> None:
 
 async def test_a_release_that_comes_with_a_write_is_heard_of_and_stays() -> None:
     """The list is never written over an edit that this agent has not seen yet (W28)."""
-    cluster, bus = FakeCluster(), Bus([])
-    cluster.change_annotations({SEPARATED: "Ascend910-3"})
-    bus.driver.claim("test").put(READY)
-    bus.instance.claim("test").put(HOLDING)
-    bus.node.claim("test").put(node_view())
+    cluster, bus = found_separated()
     bus.isolation.claim("test").put(ISOLATED)
     restored, operator = bus.restored.claim("test"), bus.operator.subscribe()
     cluster.overtake = {SEPARATED: None}
@@ -574,6 +576,65 @@ async def test_a_release_that_comes_with_a_write_is_heard_of_and_stays() -> None
 
         assert operator.drain() == [OperatorEdit(released=frozenset({PhyId(3)}))]
         assert SEPARATED not in cluster.node.annotations
+
+
+async def test_a_release_while_the_first_report_waits_to_be_written_counts_and_stays() -> None:
+    """The report was given up as out of date, and the next one put the name back."""
+    cluster, bus = found_separated()
+    bus.isolation.claim("test").put(ISOLATED)
+    restored, operator = bus.restored.claim("test"), bus.operator.subscribe()
+    cluster.hold = asyncio.Event()
+    async with running(*node_flows(bus, cluster, Clock())):
+        restored.publish(Restored(isolation=ISOLATED, source="test"))
+        await asyncio.sleep(2)
+        assert cluster.asked == 1
+        cluster.change_annotations({SEPARATED: None})
+        await settle()
+        cluster.hold.set()
+        await settle()
+
+        assert operator.drain() == [OperatorEdit(released=frozenset({PhyId(3)}))]
+        assert SEPARATED not in cluster.node.annotations
+
+
+async def test_a_release_that_is_told_and_seen_counts_once() -> None:
+    """Another memory is held against the Node while others' changes are told already."""
+    cluster, bus = found_separated()
+    bus.isolation.claim("test").put(ISOLATED)
+    restored, operator = bus.restored.claim("test"), bus.operator.subscribe()
+    async with running(*node_flows(bus, cluster, Clock())):
+        restored.publish(Restored(isolation=ISOLATED, source="test"))
+        await asyncio.sleep(2)
+        cluster.hold = asyncio.Event()
+        restored.publish(Restored(isolation=ISOLATED, source="test"))
+        await asyncio.sleep(2)
+        cluster.change_annotations({SEPARATED: None})
+        await settle()
+        cluster.hold.set()
+        await settle()
+
+        told = [each for each in operator.drain() if isinstance(each, OperatorEdit)]
+        assert told == [OperatorEdit(released=frozenset({PhyId(3)}))]
+
+
+async def test_a_name_that_our_own_first_report_takes_off_is_no_release() -> None:
+    """The Node shows it before it is acknowledged."""
+    cluster, bus = found_separated()
+    isolation = bus.isolation.claim("test")
+    isolation.put(ISOLATED)
+    restored, operator = bus.restored.claim("test"), bus.operator.subscribe()
+    cluster.hold = asyncio.Event()
+    cluster.late = True
+    async with running(*node_flows(bus, cluster, Clock())):
+        restored.publish(Restored(isolation=ISOLATED, source="test"))
+        await asyncio.sleep(2)
+        isolation.put(Isolation())
+        await settle()
+        cluster.hold.set()
+        await asyncio.sleep(2)
+
+        assert SEPARATED not in cluster.node.annotations
+        assert operator.drain() == []
 
 
 async def test_a_release_while_no_agent_ran_counts_at_the_next_start() -> None:
