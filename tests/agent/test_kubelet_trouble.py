@@ -208,6 +208,7 @@ async def test_a_reader_that_stops_reading_holds_up_nobody_and_skips_to_the_trut
                 there.host.inject(phy, FAULT)
                 await other.event("list", healthy=6300 - 100 * phy)
                 if phy == 15:  # what a start and a first fault bring along is there by now
+                    await agent.status()
                     before = footprint(agent.pid)
             for phy in range(63):
                 there.host.recover(phy, FAULT)
@@ -226,6 +227,7 @@ async def test_odd_and_excessive_calls_are_refused_and_the_stream_goes_on(fake_d
     """20 MB, no protobuf, an unknown method; PY-1: older kubelets name the socket as authority."""
     async with node(fake_dcmi, FOUR) as there, there.serving() as agent:
         kubelet = there.kubelet
+        await agent.status()  # what serves the pages comes last, after the first list
         before = footprint(agent.pid)
         with pytest.raises(PeerError) as huge:
             await kubelet.do("raw", endpoint=ENDPOINT, method=ALLOCATE, zeros=20 * 1024 * 1024)
