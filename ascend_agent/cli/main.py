@@ -3,6 +3,7 @@
 Commands are imported when chosen: ``--help``, ``version`` and mistakes answer at once.
 """
 
+import contextlib
 import dataclasses
 import gc
 import os
@@ -69,6 +70,9 @@ def start() -> NoReturn:
     except BaseException:  # noqa: BLE001 -- the end of the process, as the interpreter would
         sys.excepthook(*sys.exc_info())
         code = EXIT_FAILED
+    # What was printed before a failure or a key press; ``main`` has told what can't be printed.
+    with contextlib.suppress(OSError):
+        sys.stdout.flush()
     os._exit(code)
 
 

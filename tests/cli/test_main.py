@@ -205,22 +205,45 @@ def test_nothing_is_tidied_up_under_a_thread_at_the_end(
 
 
 @pytest.mark.peer
-def test_nothing_is_tidied_up_after_a_failure_nobody_thought_of() -> None:
+@pytest.mark.parametrize(
+    ("failure", "code", "told"),
+    [
+        (
+            "ZeroDivisionError('by nothing')",
+            1,
+            [
+                "ascend-agent: unexpected failure: ZeroDivisionError: by nothing",
+                "  please report it, with the output of --log-level=debug",
+            ],
+        ),
+        ("KeyboardInterrupt", 130, []),
+    ],
+)
+def test_what_was_printed_before_an_end_nobody_thought_of_is_not_lost(
+    failure: str, code: int, told: list[str]
+) -> None:
+    """Nothing is tidied up there either."""
     script = (
-        _CRASH_AT_EXIT + "import sys, ascend_agent.cli\n"
-        "sys.modules['ascend_agent.cli.main'].parse = lambda *_: 1 / 0\n"
+        _CRASH_AT_EXIT + "import ascend_agent.cli\n"
+        "def parse(*_):\n"
+        "    sys.stdout.write('half of it')\n"
+        f"    raise {failure}\n"
+        "sys.modules['ascend_agent.cli.main'].parse = parse\n"
         "ascend_agent.cli.start()"
     )
 
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=25
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=25,
+        env=clean_environment(),  # one that has output unbuffered would hide a loss
     )
 
-    assert done.returncode == 1
-    assert done.stderr.splitlines() == [
-        "ascend-agent: unexpected failure: ZeroDivisionError: division by zero",
-        "  please report it, with the output of --log-level=debug",
-    ]
+    assert done.returncode == code
+    assert done.stdout == "half of it"
+    assert done.stderr.splitlines() == told
 
 
 @pytest.mark.peer

@@ -5,9 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.host.small_disk import check_call, libc
-
-_DETACH = 2  # MNT_DETACH
+from tests.host.small_disk import check_call, libc, unmount
 
 
 @contextmanager
@@ -26,6 +24,6 @@ def hung_disk(path: Path) -> Iterator[None]:
         try:
             yield
         finally:
-            check_call(libc().umount2(where, _DETACH), path)
+            unmount(path)
     finally:
         os.close(server)  # all who wait get an error now

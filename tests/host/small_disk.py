@@ -59,7 +59,12 @@ def small_disk(path: Path) -> Iterator[SmallDisk]:
         yield SmallDisk(path)
     finally:
         # A file that somebody still has open keeps nobody from taking it away.
-        check_call(libc().umount2(os.fsencode(path), _DETACH), path)
+        unmount(path)
+
+
+def unmount(path: Path) -> None:
+    """Take a file system away, from those as well who have a file of it open."""
+    check_call(libc().umount2(os.fsencode(path), _DETACH), path)
 
 
 def _mount(path: Path, flags: int) -> None:
