@@ -4,6 +4,7 @@ Health, file and Node are the real flows; the API server, the file and the drive
 """
 
 import asyncio
+import dataclasses
 import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -635,6 +636,23 @@ async def test_a_name_that_our_own_first_report_takes_off_is_no_release() -> Non
 
         assert SEPARATED not in cluster.node.annotations
         assert operator.drain() == []
+
+
+async def test_once_our_report_is_acknowledged_a_view_from_before_it_is_no_release() -> None:
+    """From then on we are told of others' changes, and need not guess by what the Node shows."""
+    cluster, bus = found_separated()
+    before = cluster.node
+    bus.isolation.claim("test").put(ISOLATED)
+    restored, operator = bus.restored.claim("test"), bus.operator.subscribe()
+    async with running(*node_flows(bus, cluster, Clock())):
+        restored.publish(Restored(isolation=ISOLATED, source="test"))
+        await asyncio.sleep(2)
+        operator.drain()
+        cluster.show_node(dataclasses.replace(before, annotations={}))
+        await asyncio.sleep(2)
+
+        assert operator.drain() == []
+        assert cluster.node.annotations[SEPARATED] == "Ascend910-3"
 
 
 async def test_a_release_while_no_agent_ran_counts_at_the_next_start() -> None:
