@@ -98,6 +98,8 @@ class RegisterNode:
             seen = self._versions()
             self._hear_of_strangers()
             plan = self._plan()
+            if plan.listing is not None and plan.edit is None and self._hears():
+                self._end_trouble()  # nothing is left that could be refused, whoever saw to it
             self._publish()
             resting = self._retry_at is not None and self._clock.now() < self._retry_at
             if plan.edit is not None and not resting:
@@ -151,12 +153,19 @@ class RegisterNode:
                 if essence != plan.essence:
                     return  # out of date; what the server has by now shows on the Node
             failure = _failure_of(attempt)
-            if failure is not None and not self._shows(edit):
+            if failure is not None:
                 self._note_failure(str(failure))
                 return
+        self._end_trouble()
+        talks.note(plan, self._clock.now())
+
+    def _hears(self) -> bool:
+        node = self._bus.own_node.value
+        return node is not None and node.live
+
+    def _end_trouble(self) -> None:
         self._failures, self._retry_at = 0, None
         self._log.well()
-        talks.note(plan, self._clock.now())
 
     def _shows(self, edit: NodeEdit) -> bool:
         """Return whether the Node says it all: the watch may be faster than the answer."""

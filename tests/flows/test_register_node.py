@@ -15,7 +15,7 @@ from ascend_agent.bus import Bus
 from ascend_agent.errors import ForbiddenError
 from ascend_agent.flows.follow_cluster import FollowCluster
 from ascend_agent.flows.register_node import Cadence, RegisterNode
-from ascend_agent.model.cluster import ApiPhase, ForeignEdit, MetadataField
+from ascend_agent.model.cluster import ApiPhase, Edit, ForeignEdit, MetadataField
 from ascend_agent.model.hami import HamiRegistration, HamiState, RegistrationPhase
 from ascend_agent.model.health import NodeView
 from ascend_agent.model.ids import Millis
@@ -376,6 +376,37 @@ async def test_an_edit_that_shows_before_it_is_acknowledged_ends_the_trouble(
 
         assert node.registered.detail == ""
     assert told(caplog) == ["node not registered", "node registered again", "node registered"]
+
+
+class _LosesAnswers(FakeCluster):
+    """Does what it is told, and says that it failed."""
+
+    async def apply(self, edit: Edit) -> None:
+        await super().apply(edit)
+        raise ForbiddenError("patch", "nodes/n1", "not allowed")
+
+
+async def test_trouble_is_over_once_the_node_says_all_it_should() -> None:
+    """Whoever wrote it, and when: else it would stand until the next write."""
+    async with registering(_LosesAnswers()) as node:
+        await asyncio.sleep(60)
+
+        assert node.registered.phase is RegistrationPhase.REPORTED
+        assert node.registered.detail == ""
+
+
+async def test_trouble_with_a_change_that_was_undone_is_over() -> None:
+    cluster = FakeCluster()
+    async with registering(cluster) as node:
+        await asyncio.sleep(5)
+        cluster.error = ForbiddenError("patch", "nodes/n1", "not allowed")
+        node.view.put(node_view(2, sick=[0]))
+        await asyncio.sleep(60)
+        assert "not allowed" in node.registered.detail
+        node.view.put(node_view(2))
+        await asyncio.sleep(60)
+
+        assert node.registered.detail == ""
 
 
 async def test_answers_are_spread_by_a_tenth() -> None:
