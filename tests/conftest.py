@@ -4,9 +4,10 @@ An ordinary async test runs on virtual time. An ordinary test has 2 s of its own
 busy machine take from it does not count, but after 60 s it is ended. One marked ``peer`` or
 ``slow`` has 60 s, one of the real control plane, ``cluster``, 120 s; ``peer`` and ``cluster`` have
 real time, since another process knows no other. All have four times as long while coverage is
-measured. A test fails for a task it leaves behind, a call that blocks the loop, an error that only
-asyncio's own log would have told, and a connection that leaves this machine. What a single area
-needs (fakes, peers) is beside its tests.
+measured, and what was too slow is tried once more: see ``second_try``. A test fails for a task it
+leaves behind, a call that blocks the loop, an error that only asyncio's own log would have told,
+and a connection that leaves this machine. What a single area needs (fakes, peers) is beside its
+tests.
 """
 
 import asyncio
@@ -26,7 +27,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.too_slow import TooSlowError
+
 pytest_plugins = [
+    "tests.second_try",
     "tests.fake_dcmi.fixtures",
     "tests.cluster.fixtures",
     "tests.cluster.node.fixtures",
@@ -89,7 +93,9 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
         # It started a compiler, say: for how long that waited for a core, nobody tells.
         computed_s = time.process_time() - computed_s + _programs_s() - programs_s
         own_s = min(own_s, computed_s)
-    assert own_s <= _ORDINARY_LIMIT_S, f"took {own_s:.1f} s; an ordinary test has 2"
+    if own_s > _ORDINARY_LIMIT_S:
+        text = f"took {own_s:.1f} s; an ordinary test has 2"
+        raise TooSlowError(text)
     return result
 
 
@@ -247,7 +253,9 @@ def _no_blocked_loop(
 
     monkeypatch.setattr(asyncio.Handle, "_run", timed)
     yield
-    assert not blocked, f"the event loop was blocked: {blocked}"
+    if blocked:
+        text = f"the event loop was blocked: {blocked}"
+        raise TooSlowError(text)
 
 
 @pytest.fixture

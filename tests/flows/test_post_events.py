@@ -55,18 +55,21 @@ class _Node:
     instance: LatestWriter[InstanceState]
     node: LatestWriter[NodeObject]
 
+    def notice(
+        self, phy: int = 0, code: int = CODE, kind: NoticeKind = NoticeKind.OCCURRED
+    ) -> HealthNotice:
+        return HealthNotice(
+            kind=kind,
+            npu=npu(phy),
+            code=FaultCode(code),
+            level=FaultLevel.SEPARATE_NPU,
+            at_ms=self.clock.now(),
+        )
+
     def happens(
         self, phy: int = 0, code: int = CODE, kind: NoticeKind = NoticeKind.OCCURRED
     ) -> None:
-        self.notices.publish(
-            HealthNotice(
-                kind=kind,
-                npu=npu(phy),
-                code=FaultCode(code),
-                level=FaultLevel.SEPARATE_NPU,
-                at_ms=self.clock.now(),
-            )
-        )
+        self.notices.publish(self.notice(phy, code, kind))
 
     @property
     def events(self) -> list[NodeEvent]:
@@ -169,9 +172,10 @@ async def test_ten_flaps_are_one_event_with_count_ten() -> None:
 
 async def test_a_storm_costs_few_requests_and_hides_nobody() -> None:
     async with posting(FakeCluster()) as node:
+        pair = [node.notice(kind=kind) for kind in (NoticeKind.OCCURRED, NoticeKind.RECOVERED)]
         for _ in range(10):
-            for kind in (NoticeKind.OCCURRED, NoticeKind.RECOVERED) * 500:
-                node.happens(0, kind=kind)
+            for notice in pair * 500:
+                node.notices.publish(notice)
             await asyncio.sleep(1)
         node.happens(1)
         await soon()
@@ -226,8 +230,9 @@ async def test_more_than_there_is_room_for_is_counted_and_said_once(
 async def test_notices_nobody_could_take_in_are_counted_too() -> None:
     """Whoever falls behind is told how much it missed."""
     async with posting(FakeCluster()) as node:
+        notice = node.notice()
         for _ in range(5_000):
-            node.happens()
+            node.notices.publish(notice)
         await soon()
 
         assert node.cluster.lost_events == 5_000
@@ -462,9 +467,10 @@ async def test_what_happens_during_an_attempt_is_told_by_the_next() -> None:
         node.happens()
         await soon()
         assert len(cluster.posts) == 1
+        notice = node.notice()
         for _ in range(3):
             for _ in range(4_000):
-                node.happens()
+                node.notices.publish(notice)
             await soon()
         cluster.hold.set()
         await asyncio.sleep(60)

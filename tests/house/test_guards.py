@@ -31,6 +31,20 @@ async def test_computes_on_the_loop():
     while time.thread_time() < end:
         pass
 
+tries = []
+
+async def test_is_stopped_once_by_the_machine():
+    tries.append("blocks")
+    time.sleep(0.6 if tries.count("blocks") == 1 else 0)
+
+def test_is_slow_once():
+    tries.append("slow")
+    time.sleep(2.1 if tries.count("slow") == 1 else 0)
+
+def test_fails_once_for_another_reason():
+    tries.append("fails")
+    assert tries.count("fails") > 1
+
 async def fail():
     raise OSError("unseen")
 
@@ -87,24 +101,31 @@ async def test_waits_for_another_process():
 
 
 @pytest.fixture(scope="module")
-def verdicts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Return what became of each test of the suite: the failure's text, empty where it passed."""
+def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Run the suite and return its folder, with its report and what it printed."""
     folder = tmp_path_factory.mktemp("suite")
     shutil.copy(ROOT / "tests/conftest.py", folder)
     shutil.copy(ROOT / "pyproject.toml", folder)
     (folder / "test_inner.py").write_text(_SUITE)
     command = [sys.executable, "-m", "pytest", "--junitxml=report.xml", "test_inner.py"]
-    subprocess.run(
-        command,
-        cwd=folder,
-        env={"ASCEND_CI": "1", "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.DEVNULL,
-        check=False,
-    )
-    report = ET.parse(folder / "report.xml")  # noqa: S314 -- pytest wrote it just now
+    with (folder / "printed").open("wb") as printed:
+        subprocess.run(
+            command,
+            cwd=folder,
+            env={"ASCEND_CI": "1", "PYTHONPATH": str(ROOT)},
+            stdout=printed,
+            check=False,
+        )
+    return folder
+
+
+@pytest.fixture(scope="module")
+def verdicts(suite: Path) -> dict[str, str]:
+    """Return what became of each test of the suite: the failure's text, empty where it passed."""
+    report = ET.parse(suite / "report.xml")  # noqa: S314 -- pytest wrote it just now
     found: dict[str, str] = {}
     for case in report.iter("testcase"):
-        texts = [f"{part.get('message')} {part.text}" for part in case]
+        texts = [f"{part.get('message')} {part.text}" for part in case if part.tag != "properties"]
         found[case.attrib["name"]] = found.get(case.attrib["name"], "") + " ".join(texts)
     return found
 
@@ -118,6 +139,7 @@ def verdicts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         ("test_never_looks_at_a_failure", "Task exception was never retrieved"),
         ("test_leaves_the_machine", "tried to leave this machine"),
         ("test_takes_long_by_itself", "took 2.1 s; an ordinary test has 2"),
+        ("test_fails_once_for_another_reason", "assert 1 > 1"),
         ("test_skips", "skipped where nothing may be"),
         ("test_warns", "DeprecationWarning"),
     ],
@@ -141,3 +163,19 @@ def test_what_others_take_of_the_machine_is_not_the_tests_own_time(
     """Or the suite would fail where it is not alone."""
     assert verdicts["test_computes_beside_others"] == ""
     assert verdicts["test_starts_a_program_that_waits_for_its_turn"] == ""
+
+
+@pytest.mark.parametrize(
+    ("test", "text"),
+    [
+        ("test_is_stopped_once_by_the_machine", "the event loop was blocked"),
+        ("test_is_slow_once", "took 2.1 s; an ordinary test has 2"),
+    ],
+)
+def test_what_was_too_slow_once_passes_and_is_named(
+    suite: Path, verdicts: dict[str, str], test: str, text: str
+) -> None:
+    assert verdicts[test] == ""
+    told = [line for line in (suite / "printed").read_text().splitlines() if test in line]
+    assert len(told) == 1
+    assert text in told[0]

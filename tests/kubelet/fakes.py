@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import ctypes
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,19 +23,24 @@ from ascend_agent.runtime.topic import Topic
 RESOURCE = ResourceName("huawei.com/Ascend910")
 FILE_NAME = "Ascend910.sock"
 _NOBODY = 65534
+_LIBC = ctypes.CDLL(None)
 
 
 @contextlib.contextmanager
 def unprivileged() -> Iterator[None]:
-    """Let permissions count, also where the tests run as root."""
+    """Let permissions count for this thread, also where the tests run as root.
+
+    ``os.seteuid`` would change every thread of the process and wait for each of them: whatever
+    threads earlier tests left, on a busy machine, would block the loop.
+    """
     root = os.geteuid() == 0
     if root:
-        os.seteuid(_NOBODY)
+        _LIBC.setfsuid(_NOBODY)
     try:
         yield
     finally:
         if root:
-            os.seteuid(0)
+            _LIBC.setfsuid(0)
 
 
 def open_descriptors() -> int:
