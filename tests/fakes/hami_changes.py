@@ -14,12 +14,13 @@ from pathlib import Path
 from ascend_agent.errors import AllocationError
 from ascend_agent.model.allocation import ContainerGrant
 from ascend_agent.model.hami import HamiState
+from ascend_agent.model.health import NodeView
 from ascend_agent.model.kubelet import InstancePhase, InstanceState
 from ascend_agent.sim.cluster import FakeApiServer, Json, Key
 from tests.fakes.hami import NODE, device, info
 from tests.fakes.hami_moments import SOON_S, Held, Moment, amid, silent
-from tests.fakes.hami_play import NPUS, Bound, Fate, Locks, Play
-from tests.fakes.hami_scene import LEFT, HamiScene, agent_on, repairing
+from tests.fakes.hami_play import NPUS, Bound, Fate, Locks, Play, slots_left
+from tests.fakes.hami_scene import HamiScene, agent_on, repairing
 from tests.fakes.running import running
 
 _NODE: Key = ("nodes", None, NODE)
@@ -156,7 +157,10 @@ class Changes(Play):
     def configure(self, held: Held) -> None:
         """Have configuration and host come to that."""
         self._held.append(held)
-        self.scene.hami.put(held.state)
+        self.scene.hami.put(self._state(held))
+
+    def _state(self, held: Held) -> HamiState:
+        return held.state
 
     async def change(self, what: str, held: Held) -> None:
         """Have *what* happen between two Allocates."""
@@ -184,8 +188,11 @@ class Changes(Play):
             server.troubles.append(silent)
         await self.agent.aclose()
         server.troubles[:] = [each for each in server.troubles if each is not silent]
-        self.scene = await self.agent.enter_async_context(
-            _agent(server, self.folder, self._held[-1].state)
+        self.scene = await self._begin(self._state(self._held[-1]))
+
+    async def _begin(self, held: HamiState) -> HamiScene:
+        return await self.agent.enter_async_context(
+            changing_agent(self.scene.server, self.folder, held)
         )
 
     def end(self) -> None:
@@ -297,8 +304,7 @@ class Changes(Play):
             if one.fate not in {Fate.WAITS, Fate.SERVED}:
                 continue
             notes = self.scene.annotations(one.pod)
-            left = [part for part in notes[LEFT].split(";") if part]
-            assert len(left) == len(one.wanted) - one.answered, (one, notes)
+            assert len(slots_left(notes)) == len(one.wanted) - one.answered, (one, notes)
             assert notes["hami.io/bind-phase"] != "failed", (one, notes)
             assert notes.get(_OTHER_LEFT, _OTHER_SLOTS) == _OTHER_SLOTS
 
@@ -319,9 +325,11 @@ class Changes(Play):
 
 
 @asynccontextmanager
-async def _agent(server: FakeApiServer, folder: Path, held: HamiState) -> AsyncIterator[HamiScene]:
+async def changing_agent(
+    server: FakeApiServer, folder: Path, held: HamiState, view: NodeView | None = None
+) -> AsyncIterator[HamiScene]:
     """Give an agent that looks after lost locks as well."""
-    async with agent_on(server, folder, hami=held) as scene:
+    async with agent_on(server, folder, hami=held, view=view) as scene:
         scene.bus.instance.claim("test").put(InstanceState(phase=InstancePhase.HOLDING))
         async with running(repairing(scene).run):
             yield scene
@@ -334,6 +342,6 @@ async def hami_changes(folder: Path, locks: Locks) -> AsyncIterator[Changes]:
         server.store.create(
             _NODE, {"kind": "Node", "apiVersion": "v1", "metadata": {"annotations": {}}}
         )
-        scene = await agent.enter_async_context(_agent(server, folder, Held.SOFT.state))
+        scene = await agent.enter_async_context(changing_agent(server, folder, Held.SOFT.state))
         await scene.seen()
         yield Changes(scene=scene, locks=locks, folder=folder, agent=agent)

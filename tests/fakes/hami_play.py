@@ -7,7 +7,7 @@ it is known again. Steps that make no sense where the play stands are left out.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -45,6 +45,11 @@ class Fate(Enum):
     SERVED = "served"
     REFUSED = "refused"
     GONE = "gone"
+
+
+def slots_left(notes: Mapping[str, str]) -> list[str]:
+    """Return the slots that nobody took yet; a device without a name is none."""
+    return [part for part in notes[LEFT].split(";") if part and not part.startswith(",")]
 
 
 @dataclass(kw_only=True)
@@ -327,11 +332,10 @@ class Play:
                 continue
             notes = self.scene.annotations(one.pod)
             if one.fate is Fate.WAITS:
-                left = [part for part in notes[LEFT].split(";") if part]
-                assert len(left) == len(one.wanted) - one.answered
+                assert len(slots_left(notes)) == len(one.wanted) - one.answered
                 assert notes["hami.io/bind-phase"] == "allocating", "it has not failed"
             elif one.fate is Fate.SERVED:
-                assert not notes[LEFT].strip(";")
+                assert not slots_left(notes)
                 assert notes["hami.io/bind-phase"] == "success"
         self.scene.since_now()
         await asyncio.sleep(60)

@@ -109,6 +109,7 @@ class HamiScene:
     directories: FakeDirectories
     served: TopicReader[AllocateServed]
     hami: LatestWriter[HamiState]
+    view: LatestWriter[NodeView]
     _first: int = field(default=0)
 
     @property
@@ -279,7 +280,8 @@ async def agent_on(
     bus, clock, host = Bus([]), Clock(), soft_host()
     configured = bus.hami.claim("test")
     configured.put(hami)
-    bus.node.claim("test").put(view or node_view(chip=hami.chip.chip_name))
+    seen = bus.node.claim("test")
+    seen.put(view or node_view(chip=hami.chip.chip_name))
     made = FakeDirectories(host)
     one = connection(folder=service_account(folder / "account"), url=server.url, node=NODE)
     offers = HamiOffers(
@@ -324,6 +326,7 @@ async def agent_on(
         directories=made,
         served=bus.served.subscribe(),
         hami=configured,
+        view=seen,
     )
     async with running(one), _following(one, bus):
         yield scene

@@ -12,6 +12,7 @@ from ascend_agent.model.kubelet import ListSent
 from ascend_agent.runtime.topic import Topic, TopicReader
 from tests.kubelet.fakes import RESOURCE, group, offer
 from tests.peer._generated.deviceplugin.v1beta1 import api_pb2 as google
+from tests.too_slow import TooSlowError
 
 
 def lists() -> tuple[DeviceLists, TopicReader[ListSent]]:
@@ -57,7 +58,9 @@ def test_an_unchanged_group_is_not_encoded_again() -> None:
     one_s = time.perf_counter() - started
 
     assert data == ListEncoder().encode(changed)
-    assert one_s < all_s / 4
+    if one_s >= all_s / 4:
+        text = f"one of 64 took {one_s * 1e3:.1f} ms, all {all_s * 1e3:.1f}"
+        raise TooSlowError(text)
 
 
 def test_shares_that_are_let_go_are_encoded_anew() -> None:

@@ -19,6 +19,7 @@ from tests.kubelet.fakes import (
     open_descriptors,
 )
 from tests.peer.client import PeerError, PeerKubelet, peer_kubelet
+from tests.too_slow import in_time
 
 pytestmark = pytest.mark.peer
 
@@ -236,7 +237,7 @@ async def test_a_slow_reader_gets_the_newest_list_and_delays_nobody(
 
     for turn in range(25):
         ours.publish(offer(64, sick={turn % 60}, shares=100, generation=turn + 2))
-        await kubelet.event("list", stream=fast, within_s=2)
+        await kubelet.event("list", stream=fast)
     ours.publish(offer(64, sick={60, 61, 62}, shares=100, generation=200))
 
     await kubelet.event("list", stream=fast, healthy=6100)
@@ -252,12 +253,10 @@ async def test_a_killed_kubelets_streams_end_at_once(
     await kubelet.do("dial", endpoint=FILE_NAME, authority="stuck", most=1)
     await streams(ours, 2)
     await pour(ours, kubelet, reading)
-    started = time.monotonic()
 
-    await kubelet.kill()
-    await streams(ours, 0)
-
-    assert time.monotonic() - started < 3  # no keep-alive had to find out
+    with in_time(3):  # no keep-alive has to find out
+        await kubelet.kill()
+        await streams(ours, 0)
 
 
 async def test_the_end_is_told_and_takes_no_time(
@@ -265,11 +264,10 @@ async def test_the_end_is_told_and_takes_no_time(
 ) -> None:
     await kubelet.do("dial", endpoint=FILE_NAME)
     await kubelet.event("list")
-    started = time.monotonic()
 
-    await ours.close()
+    with in_time(2):  # less than the patience with an Allocate in flight
+        await ours.close()
 
-    assert time.monotonic() - started < 2  # less than the patience with an Allocate in flight
     assert (await kubelet.event("stream_end"))["code"] == "OK"
     assert not ours.in_place()
 
@@ -284,11 +282,10 @@ async def test_the_end_comes_though_the_kubelet_is_stopped(
     async with peer_kubelet(plugin_dir) as other:
         (reading,) = (await other.do("dial", endpoint=FILE_NAME))["streams"]
         await pour(ours, other, reading)
-    started = time.monotonic()
 
-    await ours.close()
+    with in_time(2):
+        await ours.close()
 
-    assert time.monotonic() - started < 2
     kubelet.thaw()
 
 
