@@ -207,7 +207,7 @@ class SweepVnpus:
             if each.healthy
             and each.npu.address is not None
             and each.npu.identity.die not in dies
-            and each.npu.address.card not in cards
+            and each.npu.address.shown not in cards
         }
 
     def _note_claims(self) -> bool:

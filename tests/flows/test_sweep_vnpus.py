@@ -133,6 +133,16 @@ class _Scene:
             yield
 
 
+def _without_cards(view: NodeView) -> NodeView:
+    """Return *view* with NPUs as newer drivers address them: by logic id alone."""
+    npus = []
+    for each in view.npus:
+        assert each.npu.address is not None
+        address = dataclasses.replace(each.npu.address, card=None, slot=None)
+        npus.append(dataclasses.replace(each, npu=dataclasses.replace(each.npu, address=address)))
+    return dataclasses.replace(view, npus=tuple(npus))
+
+
 async def _until(second: float) -> None:
     """Let virtual time come to *second*, and what is due then happen."""
     await asyncio.sleep(second - asyncio.get_running_loop().time())
@@ -371,6 +381,22 @@ async def test_hidden_and_sick_npus_are_left_alone() -> None:
         await _until(130)
 
     assert (driver.destroyed, set(scene.said.found)) == ([(3, 100)], set())
+
+
+async def test_where_npus_have_no_cards_the_logic_id_is_the_number_by_which_they_are_hidden() -> (
+    None
+):
+    """CF-8: as ``npu-smi`` counts them there."""
+    driver = _Driver(vnpus={phy: [_vnpu(100)] for phy in range(2)})
+    entry = HamiNodeEntry(hidden_cards=frozenset({CardId(0)}))
+    known = state()
+    hami = dataclasses.replace(known, config=dataclasses.replace(known.config, entry=entry))
+    scene = _Scene(driver, view=_without_cards(node_view(2)), hami=hami)
+
+    async with scene.sweeping():
+        await _until(130)
+
+    assert driver.destroyed == [(1, 100)]
 
 
 async def test_an_npu_that_was_out_of_service_begins_anew() -> None:

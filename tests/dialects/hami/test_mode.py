@@ -11,7 +11,18 @@ from ascend_agent.model.hami import HamiRules, HamiState, PodMode
 from ascend_agent.model.ids import ResourceName
 from ascend_agent.model.pods import ContainerKind, Pod, PodContainer
 from ascend_agent.model.slices import SoftSlice, TemplateSlice, WholeSlice
-from tests.fakes.hami import CHIP_910B3, asks, container, device, info, lock, pod, state, world
+from tests.fakes.hami import (
+    CHIP_310P,
+    CHIP_910B3,
+    asks,
+    container,
+    device,
+    info,
+    lock,
+    pod,
+    state,
+    world,
+)
 
 SLICE = "vir05_1c_16g"
 SOFT = {"huawei.com/vnpu-mode": "hami-core"}
@@ -152,6 +163,21 @@ def test_a_quota_beyond_the_card_is_refused_with_value_and_limit(
     assert value in found.detail
     assert "65536" in found.detail or "100" in found.detail
     assert "--hami-check-quotas" in found.detail
+
+
+@pytest.mark.parametrize(("memory", "passes"), [(24576, True), (24577, False)])
+def test_a_quota_may_be_all_that_a_card_has_though_less_is_granted_of_it(
+    memory: int,
+    passes: bool,  # noqa: FBT001 -- a table
+) -> None:
+    """A 310P has more memory than HAMi's table lets be granted."""
+    slots = f"{device(0, memory, word='Ascend310P')};"
+    waits = pod("p1", slots, annotations=SOFT, chip=CHIP_310P)
+    scene = world(waits, hami=state(CHIP_310P, soft=True), annotations=lock("p1"))
+
+    found = assign(asks((0, 0), chip=CHIP_310P), scene)
+
+    assert isinstance(found, Assignment if passes else Refused)
 
 
 def test_a_quota_of_the_runtime_info_is_checked_as_well() -> None:

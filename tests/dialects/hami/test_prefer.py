@@ -39,6 +39,8 @@ def test_an_id_of_each_chosen_device_is_preferred_lowest_first() -> None:
 
     assert prefer(_asks(2, ALL), _world(chosen)) == _ids((5, 0), (4, 0))
     assert prefer(_asks(2, ALL[17:]), _world(chosen)) == _ids((5, 0), (4, 1))
+    # The kubelet names what is free in no order.
+    assert prefer(_asks(2, ALL[::-1]), _world(chosen)) == _ids((5, 0), (4, 0))
 
 
 def test_what_must_be_included_counts_as_one_of_them() -> None:
