@@ -54,7 +54,7 @@ class Changes(Play):
         """Bind a pod, also while others wait whose lock was taken over or has vanished."""
         before = len(self.bound)
         await super().bind(size, kinds, again=again, late=late)
-        if len(self.bound) > before:
+        if len(self.bound) > before and self.bound[-1].lock is not None:
             self.holder = self.bound[-1]
 
     def _may_bind(self) -> bool:
@@ -215,11 +215,9 @@ class Changes(Play):
         self, place: int, *, advised: bool, moment: Moment, change: str, held: Held
     ) -> None:
         """Ask for the next container of a pod, and have *change* happen at that *moment*."""
-        waiting = [each for each in self.bound if each.fate is Fate.WAITS]
-        if not waiting:
+        one = self._next_asked(place)
+        if one is None:
             return
-        begun = [each for each in waiting if each.answered]  # a pod is admitted at one go
-        one = begun[0] if begun else waiting[place % len(waiting)]
         self._asked, self._moment, self._excused, self._ends = one, moment, False, None
         happens = self._change(change, held)
         self._held = self._held[-1:]
@@ -249,6 +247,12 @@ class Changes(Play):
             await self.restart(killed=self._ends)
         await self._expect_free()
         self._check_books()
+
+    def _next_asked(self, place: int) -> Bound | None:
+        """Return whose container the kubelet asks for next: a pod is admitted at one go."""
+        waiting = [each for each in self.bound if each.fate is Fate.WAITS]
+        begun = [each for each in waiting if each.answered]
+        return (begun or [waiting[place % len(waiting)]])[0] if waiting else None
 
     async def ask(self, *, patience_s: float | None = None, advised: bool = False) -> None:
         """Ask while nothing changes."""
@@ -328,8 +332,9 @@ class Changes(Play):
 async def changing_agent(
     server: FakeApiServer, folder: Path, held: HamiState, view: NodeView | None = None
 ) -> AsyncIterator[HamiScene]:
-    """Give an agent that looks after lost locks as well."""
-    async with agent_on(server, folder, hami=held, view=view) as scene:
+    """Give an agent that looks after lost locks as well, and serves the word that is asked for."""
+    async with agent_on(server, folder, hami=Held.SOFT.state, view=view) as scene:
+        scene.hami.put(held)
         scene.bus.instance.claim("test").put(InstanceState(phase=InstancePhase.HOLDING))
         async with running(repairing(scene).run):
             yield scene

@@ -36,6 +36,7 @@ _PHASE = "hami.io/bind-phase"
 _TIME = "hami.io/bind-time"
 _ZONES = (0, 480, 330, -210, 840)  # minutes
 _SETTLED_S = 1.0
+_GOES = {"vanish", "rebind"}
 _LOCK_STAYS = {"nothing", "configure", "prepare", "ail", "blink", "hang_up", "begin_anew", "end"}
 _LISTED_S = 3.0
 
@@ -79,6 +80,11 @@ class Storms(Changes):
     _were: set[Held] = field(default_factory=set)
 
     # --- the schedulers ----------------------------------------------------------------------
+
+    async def change(self, what: str, held: Held) -> None:
+        """Have *what* happen between two Allocates, and be seen."""
+        await super().change(what, held)
+        await asyncio.sleep(0.1)
 
     async def succeed(self, layout: Layout, locks: Locks) -> None:
         """Have another scheduler take office, which knows what the first one has granted."""
@@ -193,6 +199,9 @@ class Storms(Changes):
             if self.troubled or change not in _LOCK_STAYS or "," not in (lock or "") or not owned:
                 await self._expose()
         self._lock_before = self.scene.lock
+        one = self._next_asked(place)
+        if one is not None and change in _GOES and self._bars(self.scene.lock, one):
+            change = "nothing"  # it fits nobody then, of which only the owner of the lock is left
         self._told()
         await super().ask_amid(place, advised=advised, moment=moment, change=change, held=held)
 
@@ -219,7 +228,8 @@ class Storms(Changes):
         super()._check_answer(one, uid, grant)
         if self.rules.refuse_unhealthy:
             assert not frozenset.intersection(*self._ill) & set(grant.npus), "a sick NPU"
-        assert not all(self._bars(lock, one) for lock in self._locks), "another has the lock"
+        barred = all(self._bars(lock, one) for lock in self._locks)
+        assert self.troubled or not barred, "another has the lock"
 
     def _refuse(self, one: Bound, why: str) -> None:
         """Have the kubelet hear it; what it writes of the pod comes a moment later."""
@@ -248,6 +258,7 @@ class Storms(Changes):
             assert failed, "people see that it failed"
             assert one.lock is None or self.scene.lock != one.lock, "and the lock is back"
         if self._begins_anew and failed:
+            await self._expose()
             try:
                 await self.scene.allocate.allocate([await self._request(one, advised=False)])
             except AllocationError:

@@ -60,11 +60,12 @@ def assign(request: AllocationRequest, world: World) -> Assignment | NeedFresh |
     waiting = find_waiting(facts.pods, node=facts.node_name, word=state.chip.word)
     fitting = [each for each in waiting if len(each.slot) == len(dies)]
     owner = scene.lock.owner if scene.lock else None
-    if not _decides(scene, fitting, owner):
+    entitled = _entitled(scene, fitting, owner)
+    if not _decides(scene, entitled, owner):
         refusal = _nobody(scene, waiting, fitting, wanted=len(dies))
         named = () if owner is None else (owner,)
         return NeedFresh(pods=named, otherwise=refusal)
-    chosen = rank(fitting, served=facts.served, lock=scene.lock, dies=dies)[0]
+    chosen = rank(entitled, served=facts.served, lock=scene.lock, dies=dies)[0]
     return _serve(chosen, request, scene)
 
 
@@ -85,17 +86,28 @@ class _Scene:
 # --- whose request it is -------------------------------------------------------------------
 
 
+def _entitled(
+    scene: _Scene, fitting: Sequence[Candidate], owner: PodKey | None
+) -> Sequence[Candidate]:
+    """Return those of *fitting* that may be served: strictly the owner of the lock, nobody else."""
+    facts = scene.facts
+    gone = owner is not None and owner in facts.others and facts.others[owner] is None
+    if not scene.state.rules.strict_lock or owner is None or (facts.fresh and gone):
+        return fitting
+    # Nor the pod that was served last: what it seems to wait for still, it may have written itself.
+    return [each for each in fitting if each.pod.key == owner]
+
+
 def _decides(scene: _Scene, fitting: Sequence[Candidate], owner: PodKey | None) -> bool:
     """Return whether what is known is enough to choose one of *fitting*."""
     facts = scene.facts
     keys_of_fitting = {each.pod.key for each in fitting}
     if not fitting:
         return False
+    if scene.state.rules.strict_lock and owner is None and not facts.fresh:
+        return False  # the lock may be there by now, and its owner too
     if any(each.pod.uid == facts.served for each in fitting):
         return True
-    gone = owner is not None and owner in facts.others and facts.others[owner] is None
-    if scene.state.rules.strict_lock and owner is not None and not (facts.fresh and gone):
-        return owner in keys_of_fitting
     if owner is None:
         # Without a Node there is no telling whether there is a lock, and several may be meant.
         return facts.node is not None and (len(fitting) == 1 or facts.fresh)
@@ -110,7 +122,7 @@ def _nobody(
     """Return the refusal for a request of which nobody knows whose it is."""
     lock = scene.lock
     mine = next((each for each in waiting if lock and each.pod.key == lock.owner), None)
-    if mine is not None and len(mine.slot) != wanted:
+    if mine is not None and len(mine.slot) != wanted and not fitting:
         return Refused(
             reason=RefusalReason.NO_POD,
             detail=f"the kubelet asks for {wanted} device(s) of {scene.chip.resource}, but for the "
