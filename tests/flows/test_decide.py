@@ -142,25 +142,35 @@ async def test_another_agent_goes_on_where_one_ended_between_two_containers(
         assert (grant.npus, scene.lock) == ((1,), None)
 
 
-@pytest.mark.parametrize(
-    "change", [{"phase": PodPhase.FAILED}, {"terminating": True}], ids=["failed", "terminating"]
-)
-async def test_a_pod_that_is_going_is_served_no_more(
-    change: Mapping[str, object], tmp_path: Path
-) -> None:
-    """HAMi A8; a kubelet may still ask for it."""
-    going = dataclasses.replace(one("p1", 0), **change)  # type: ignore[arg-type]  # by name
+async def test_a_pod_that_has_failed_is_served_no_more(tmp_path: Path) -> None:
+    """A kubelet may still ask for it."""
+    failed = dataclasses.replace(one("p1", 0), phase=PodPhase.FAILED)
     async with hami_scene(tmp_path, lock=of("p1")) as scene:
-        scene.add(going)
-        if going.terminating:
-            scene.server.store.change(
-                ("pods", "default", "p1"),
-                {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}},
-            )
+        scene.add(failed)
         await scene.seen()
 
         assert "nobody knows" in await refused(scene, (7, 0))
-        assert phase_of(scene, going) == "allocating"
+        assert phase_of(scene, failed) == "allocating"
+
+
+async def test_a_pod_that_is_being_deleted_is_asked_for_before_the_next_one(
+    tmp_path: Path,
+) -> None:
+    """A kubelet that hears of it only then admits it, and it took the next one's devices."""
+    deleted, after = one("deleted", 0, bound_at=1), one("after", 1, bound_at=2)
+    async with hami_scene(tmp_path, lock=of("deleted")) as scene:
+        scene.add(deleted)
+        scene.server.store.change(
+            ("pods", "default", "deleted"),
+            {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}},
+        )
+        scene.add(after)
+        await scene.seen()
+        first, second = await scene.ask((7, 0)), await scene.ask((7, 0))
+        await scene.settled()
+
+        assert (first.npus, second.npus) == ((0,), (1,))
+        assert scene.lock is None
 
 
 async def test_a_pod_waits_for_the_host_that_is_just_being_prepared(tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
 """Whose request it is: the kubelet does not say, so it is told by evidence.
 
 Decides which pods of this node a request may be of, and which of them comes first. A pod that has
-all it is to get, is going, or waits elsewhere is none, whatever the node lock says (HAMi A4 to A8).
+all it is to get, has ended, or waits elsewhere is none, whatever the node lock says (HAMi A4 to
+A7). One that is being deleted is one while it waits: a kubelet that hears of it only then admits
+it all the same, and its request must not be taken for that of the next pod.
 """
 
 from collections import Counter
@@ -73,7 +75,7 @@ def rank(
 
 def _waiting(pod: Pod, node: NodeName, word: str) -> Candidate | None:
     notes = pod.annotations
-    if pod.terminating or pod.phase not in _PHASES or pod.node != node:
+    if pod.phase not in _PHASES or pod.node != node:
         return None
     if notes.get(keys.NODE) != node or keys.BIND_TIME not in notes:
         return None

@@ -125,6 +125,27 @@ async def test_a_kubelet_that_is_killed_between_two_containers_fails_that_pod_al
     assert after.environment["NPU_MEM_QUOTA"] == "4096"
 
 
+async def test_a_pod_deleted_before_the_kubelet_saw_it_takes_no_devices_of_the_next_one(
+    hami: HamiScene,
+) -> None:
+    """AL-1: the kubelet asks for it all the same, and would be handed the next pod's slice."""
+    scene = hami.scene
+    async with hami.serving() as agent:
+        with scene.node.halted(KUBELET):
+            await hami.create("deleted", container(npus=1, memory=16384))
+            place = pod_path(scene.namespace, "deleted")
+            await agent.until(lambda status: status["api"]["pods"]["count"] == 1)
+            await scene.api.delete(place, grace_s=1)
+            await hami.create("next", container(npus=1, memory=32768))
+        inside = await hami.inside("next")
+        npus = await chosen(agent, await hami.settled("next"))
+
+    assert inside.npu_variables() == {
+        "ASCEND_VISIBLE_DEVICES": listed(npus[0]),
+        "ASCEND_VNPU_SPECS": "vir10_3c_32g",
+    }
+
+
 async def test_what_runs_outlives_kubelet_and_agent(hami: HamiScene) -> None:
     """Nobody is asked again for a pod that has its devices, and the next one has its own.
 

@@ -24,8 +24,15 @@ def _waiting(*pods: Pod) -> list[str]:
         pod("p1", X, phase=PodPhase.UNKNOWN),
         pod("p1", X, annotations={"hami.io/bind-phase": "success"}),
         pod("p1", f";{X}"),
+        pod("p1", X, terminating=True),
     ],
-    ids=["bound", "no phase yet", "half taken by an older plugin", "its first slot is empty"],
+    ids=[
+        "bound",
+        "no phase yet",
+        "half taken by an older plugin",
+        "its first slot is empty",
+        "is being deleted, and the kubelet asks for it all the same",
+    ],
 )
 def test_a_bound_pod_with_devices_left_waits(waits: Pod) -> None:
     assert _waiting(waits) == ["p1"]
@@ -35,7 +42,6 @@ def test_a_bound_pod_with_devices_left_waits(waits: Pod) -> None:
     "other",
     [
         pod("p1", ";"),
-        pod("p1", X, terminating=True),
         pod("p1", X, phase=PodPhase.RUNNING),
         pod("p1", X, phase=PodPhase.FAILED),
         pod("p1", X, annotations={"hami.io/bind-phase": "failed"}),
@@ -49,7 +55,6 @@ def test_a_bound_pod_with_devices_left_waits(waits: Pod) -> None:
     ],
     ids=[
         "has all it is to get",
-        "is deleted",
         "runs",
         "has failed",
         "its Allocate failed",
@@ -63,7 +68,7 @@ def test_a_bound_pod_with_devices_left_waits(waits: Pod) -> None:
     ],
 )
 def test_no_other_pod_waits(other: Pod) -> None:
-    """HAMi A4, A5, A8: an innocent pod was failed, or got what another was to get."""
+    """HAMi A4, A5: an innocent pod was failed, or got what another was to get."""
     assert _waiting(other) == []
 
 
