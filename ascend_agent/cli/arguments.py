@@ -220,8 +220,11 @@ def _take_variables_of_hami(environment: Mapping[str, str], result: Arguments) -
     if result.command not in _OF_PEERS or dialect is None or dialect.value != "hami":
         return
     for name, sets in _VARIABLES_OF_HAMI.items():
-        if environment.get(name):
-            result.given.setdefault(sets, Given(environment[name], name))
+        if value := environment.get(name):
+            counts = result.given.setdefault(sets, Given(value, name))
+            if counts.value != value:
+                # The chart gives every option: a variable beside it only looks as if it held.
+                result.warnings.append((name, f"{counts.name} is given too, and comes first"))
 
 
 def _api_server(environment: Mapping[str, str]) -> str | None:

@@ -241,6 +241,24 @@ def test_hamis_variables_are_hamis_alone() -> None:
     assert found == {"dialect": "hami", "hami_root": "/own"}
 
 
+@pytest.mark.parametrize(
+    ("variables", "told"),
+    [
+        ({"ASCEND_AGENT_HAMI_ROOT": "/own", "HOOK_PATH": "/hook"}, ["HOOK_PATH"]),
+        ({"ASCEND_AGENT_HAMI_ROOT": "/hook", "HOOK_PATH": "/hook"}, []),
+        ({"HOOK_PATH": "/hook"}, []),
+    ],
+)
+def test_a_variable_of_hamis_beside_an_option_is_told_where_it_says_otherwise(
+    variables: dict[str, str], told: list[str]
+) -> None:
+    """As a plugin's variables that were taken over into the chart, which gives every option."""
+    result = parse(["run", "--dialect=hami"], variables)
+
+    assert [name for name, _ in result.warnings] == told
+    assert all("ASCEND_AGENT_HAMI_ROOT" in why for _, why in result.warnings)
+
+
 def test_the_doctor_takes_what_run_takes() -> None:
     """It judges the settings of run, those of the older plugins included."""
     run = values("run -shareDevCount=2 --inject cdi", NODE_NAME="n1", ASCEND_DOCKER_RUNTIME="True")
