@@ -38,6 +38,26 @@ def test_each_chip_is_called_and_sized_as_hami_says(
     assert chip.super_pod == (name == "Ascend910")
 
 
+_HALF_AND_QUARTER = {"vir05_1c_16g": 16384, "vir10_3c_32g": 32768}
+
+
+@pytest.mark.parametrize(
+    ("name", "templates"),
+    [
+        ("910A", {"vir02": 2184, "vir04": 4369, "vir08": 8738, "vir16": 17476}),
+        ("910B2", {"vir03_1c_8g": 8192, "vir06_1c_16g": 16384, "vir12_3c_32g": 32768}),
+        ("910B3", _HALF_AND_QUARTER),
+        ("910B4-1", _HALF_AND_QUARTER),
+        ("910B4", {"vir05_1c_8g": 8192, "vir10_3c_16g": 16384}),
+        ("310P3", {"vir01": 3072, "vir02": 6144, "vir04": 12288}),
+        ("Ascend910", _HALF_AND_QUARTER),
+    ],
+)
+def test_each_chip_has_the_templates_that_hami_says(name: str, templates: dict[str, int]) -> None:
+    """UP-2: the scheduler writes these names, and the driver knows no others."""
+    assert {each.name: each.memory_mib for each in BY_NAME[name].templates} == templates
+
+
 def test_no_chip_stands_twice() -> None:
     assert len(BY_NAME) == len(CHIPS) == 7
 
