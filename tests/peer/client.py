@@ -151,8 +151,8 @@ class PeerKubelet:
             if "event" in facts:
                 self._events.append(facts)
                 self._news.set()
-            else:
-                self._replies.pop(facts["id"]).set_result(facts)
+            elif not (reply := self._replies.pop(facts["id"])).done():  # who asked may have gone
+                reply.set_result(facts)
         for reply in self._replies.values():
             if not reply.done():
                 reply.set_exception(PeerError("GONE", "the peer has ended"))

@@ -91,6 +91,7 @@ class Kubelet(api_pb2_grpc.RegistrationServicer):
         self._hang = False
         self._released = threading.Event()
         self._channels: dict[tuple[str, str | None], grpc.Channel] = {}
+        self._former: list[grpc.Channel] = []
         self._streams: dict[int, Stream] = {}
         self._numbers = iter(range(1, sys.maxsize))
 
@@ -135,18 +136,25 @@ class Kubelet(api_pb2_grpc.RegistrationServicer):
             preferred=request.options.get_preferred_allocation_available,
         )
         if self._dial:
+            # A connection for each registration, as the real one makes it: an older one may be
+            # dead without having noticed it yet.
+            if (former := self._channels.pop((request.endpoint, None), None)) is not None:
+                self._former.append(former)
             threading.Thread(
                 target=self.dial, kwargs={"endpoint": request.endpoint}, daemon=True
             ).start()
         return api_pb2.Empty()
 
     def stop(self, *, drop: bool = True) -> dict[str, Any]:
+        stopped = None
+        if self._server is not None:
+            # Without any grace it has refused all callers on return; only then are they let go.
+            stopped, self._server = self._server.stop(None), None
         self._released.set()
         if drop:
             self.hang_up()
-        if self._server is not None:
-            self._server.stop(0).wait()
-            self._server = None
+        if stopped is not None:
+            stopped.wait()
         return {"ns": time.monotonic_ns()}
 
     # --- DevicePlugin ---------------------------------------------------------------------
@@ -179,8 +187,9 @@ class Kubelet(api_pb2_grpc.RegistrationServicer):
         channels, self._channels = self._channels, {}
         for one in streams.values():
             one.cancel()
-        for channel in channels.values():
+        for channel in (*channels.values(), *self._former):
             channel.close()
+        self._former.clear()
         return {}
 
     def devices(self, *, stream: int) -> dict[str, Any]:
