@@ -148,10 +148,20 @@ def test_auto_follows_the_container_runtime(inject: str, docker_runtime: bool, w
         ("hami", "cdi", "cdi"),
     ],
 )
+@pytest.mark.parametrize("docker_runtime", [True, False])
 def test_the_vendors_runtime_is_told_less_with_hamis_scheduler(
-    dialect: str, inject: str, injection: str
+    dialect: str,
+    inject: str,
+    injection: str,
+    docker_runtime: bool,  # noqa: FBT001 -- both ways
 ) -> None:
-    given = {"dialect": dialect, "inject": inject, "node_name": "n1", "docker_runtime": True}
+    """HAMi's pods run with it, whatever started the agent: its plugin's manifest does not say."""
+    given = {
+        "dialect": dialect,
+        "inject": inject,
+        "node_name": "n1",
+        "docker_runtime": docker_runtime,
+    }
 
     assert Settings.model_validate(given).injection == injection
 
