@@ -338,15 +338,3 @@ async def changing_agent(
         scene.bus.instance.claim("test").put(InstanceState(phase=InstancePhase.HOLDING))
         async with running(repairing(scene).run):
             yield scene
-
-
-@asynccontextmanager
-async def hami_changes(folder: Path, locks: Locks) -> AsyncIterator[Changes]:
-    """Give a play on a node without pods."""
-    async with FakeApiServer().running() as server, AsyncExitStack() as agent:
-        server.store.create(
-            _NODE, {"kind": "Node", "apiVersion": "v1", "metadata": {"annotations": {}}}
-        )
-        scene = await agent.enter_async_context(changing_agent(server, folder, Held.SOFT.state))
-        await scene.seen()
-        yield Changes(scene=scene, locks=locks, folder=folder, agent=agent)

@@ -76,6 +76,7 @@ class Storms(Changes):
     _hung_up: bool = False
     _begins_anew: bool = False
     _lock_before: str | None = None
+    _dead: str = ""
     _forgers: list[Bound] = field(default_factory=list)
     _were: set[Held] = field(default_factory=set)
 
@@ -166,6 +167,12 @@ class Storms(Changes):
         self.scene.server.store.change(one.key, {"metadata": {"annotations": notes}})
         await asyncio.sleep(0.1)
 
+    def dismiss(self) -> None:
+        """Have the pod that is asked for be deleted with its time to end; it is asked for still."""
+        if self._asked is not None and self._asked.fate is Fate.WAITS:
+            going = {"metadata": {"deletionTimestamp": "2026-11-29T10:00:30Z"}}
+            self.scene.server.store.change(self._asked.key, going)
+
     async def _expose(self) -> None:
         """Have those who claim what is another's be found out."""
         for one in self._forgers:
@@ -175,6 +182,34 @@ class Storms(Changes):
         await asyncio.sleep(0.1)
 
     # --- the kubelet -------------------------------------------------------------------------
+
+    async def outlive(self, *, again: bool, advised: bool) -> None:
+        """Have the pod that waits deleted, another one be bound, and the kubelet ask for that.
+
+        All before any watch can tell of it. *again*: it has the name of the first one.
+        """
+        waiting = [each for each in self.bound if each.fate is Fate.WAITS]
+        if self.troubled or len(waiting) != 1 or self._forgers:
+            return
+        (one,), serial = waiting, self._serial()
+        self._dead = self._uid(one)
+        self._remove(one)
+        name = one.pod.key.name if again else f"p{serial}"
+        made = self._granted(name, serial, one.size, ["app"])
+        if one.lock is not None:
+            self._lock_for(made, serial)
+        self.scene.add(made.pod)
+        self.bound.append(made)
+        await self.ask_amid(
+            0, advised=advised, moment=Moment.BEFORE, change="outlived", held=Held.SOFT
+        )
+
+    def outlived(self) -> None:
+        """Have nothing happen but what has happened a moment before."""
+        self._excused = True
+
+    def _uid(self, one: Bound) -> str:
+        return str(self.scene.server.store.get(one.key)["metadata"]["uid"])
 
     def hang_up(self) -> None:
         """Have the kubelet end its call, and give the pod up."""
@@ -237,8 +272,8 @@ class Storms(Changes):
         self._refused = one
 
     def _told(self) -> str | None:
-        """Return whose call failed last by what the agent tells, and forget it."""
-        named = [each.pod.key.name for each in self.scene.served.drain() if each.pod is not None]
+        """Return the UID of whose call failed last by what the agent tells, and forget it."""
+        named = [each.pod.uid for each in self.scene.served.drain() if each.pod is not None]
         return named[-1] if named else None
 
     async def _give_up(self, one: Bound) -> None:
@@ -253,8 +288,8 @@ class Storms(Changes):
         if one.fate is not Fate.WAITS:
             return
         failed = self.scene.annotations(one.pod)[_PHASE] == "failed"
-        if named is not None:
-            assert named == one.pod.key.name, "nobody else is to blame"
+        if named is not None and named != self._dead:
+            assert named == self._uid(one), "nobody else is to blame"
             assert failed, "people see that it failed"
             assert one.lock is None or self.scene.lock != one.lock, "and the lock is back"
         if self._begins_anew and failed:

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.fakes.hami_changes import hami_changes
+from ascend_agent.model.hami import HamiRules
 from tests.fakes.hami_moments import Held, Moment
 from tests.fakes.hami_play import Locks, hami_play
+from tests.fakes.hami_storms import Layout, hami_storms
 
 pytestmark = pytest.mark.slow  # many runs
 
@@ -63,13 +64,17 @@ STEPS = st.lists(
 
 LASTING = ["take_over", "remake_node", "strip_node", "configure"]
 PASSING = ["rebind", "vanish", "prepare", "end", "kill", "nothing"]
+ABOUT_NPUS = ["ail", "blink"]
+ABOUT_CALLS = ["hang_up", "begin_anew", "dismiss"]
+RULES = st.builds(HamiRules, strict_lock=st.booleans(), refuse_unhealthy=st.booleans())
+LAYOUTS = st.sampled_from(Layout)
 HELD = st.sampled_from([*Held, Held.SOFT, Held.SOFT, Held.SOFT, Held.HARD])
 AMID = step(
     "ask_amid",
     place=st.integers(0, 5),
     advised=st.booleans(),
     moment=st.sampled_from(Moment),
-    change=st.sampled_from(LASTING + PASSING),
+    change=st.sampled_from(LASTING + PASSING + ABOUT_NPUS + ABOUT_CALLS),
     held=HELD,
 )
 CHANGE = step("change", what=st.sampled_from(LASTING), held=HELD)
@@ -83,7 +88,14 @@ BETWEEN = st.one_of(
     step("recover"),
     step("wait", seconds=st.sampled_from([0.05, 2.0, 61.0, 301.0])),
 )
-KINDS_OF_STEPS = [*[BIND] * 3, *[AMID] * 5, CHANGE, BETWEEN]
+MORE = st.one_of(
+    step("fall_sick", npus=st.lists(st.integers(0, 7), max_size=3, unique=True)),
+    step("succeed", layout=LAYOUTS, locks=st.sampled_from(Locks)),
+    step("set_clock", ahead_s=st.sampled_from([0, 3600, -3600, 31_536_000, -86_400])),
+    step("outlive", again=st.booleans(), advised=st.booleans()),
+    step("forge", place=st.integers(0, 5)),
+)
+KINDS_OF_STEPS = [*[BIND] * 3, *[AMID] * 5, CHANGE, BETWEEN, MORE]
 CHANGING = st.lists(
     st.sampled_from(KINDS_OF_STEPS).flatmap(lambda each: each), min_size=10, max_size=30
 )
@@ -115,15 +127,22 @@ def test_each_container_gets_its_own_and_no_lock_is_left(
 
 
 @pytest.mark.parametrize("locks", Locks)
-@given(steps=CHANGING)
-@settings(max_examples=15, phases=[Phase.generate])
+@given(rules=RULES, layout=LAYOUTS, steps=CHANGING)
+@settings(max_examples=10, phases=[Phase.generate])
 def test_whatever_changes_amid_an_allocate_nobody_gets_what_is_anothers(
-    tmp_path_factory: pytest.TempPathFactory, locks: Locks, steps: list[Step]
+    tmp_path_factory: pytest.TempPathFactory,
+    locks: Locks,
+    rules: HamiRules,
+    layout: Layout,
+    steps: list[Step],
 ) -> None:
-    """Locks taken over, namesakes, another configuration, another Node, another agent."""
+    """Locks taken over, namesakes, another configuration, another Node, another agent.
+
+    And sick NPUs, a kubelet that hangs up, schedulers of other versions, pods that claim too much.
+    """
 
     async def play_all() -> None:
-        async with hami_changes(tmp_path_factory.getbasetemp(), locks) as play:
+        async with hami_storms(tmp_path_factory.getbasetemp(), locks, rules, layout) as play:
             for name, values in steps:
                 await getattr(play, name)(**values)
             await play.recover()
