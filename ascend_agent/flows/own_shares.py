@@ -1,6 +1,6 @@
 """Device-share flags that this agent has switched on, and how they are taken back (HAMi E13).
 
-Only those, and only of NPUs that nobody uses: a container would lose its NPU to the next one that
+Only those, and only of cards that nobody uses: a container would lose its NPU to the next one that
 opens it. When that is due is decided in ``flows/enable_shares``.
 """
 
@@ -53,7 +53,7 @@ class OwnShares:
             die = npu.identity.die
             if die is None or die not in self._dies or npu.address is None:
                 continue
-            if await self._taken_back(npu, npu.address, allocations):
+            if await self._taken_back(npu, npu.address, _card_of(npu, npus), allocations):
                 self._dies -= {die}
             else:
                 left = True
@@ -61,14 +61,21 @@ class OwnShares:
         return not left
 
     async def _taken_back(
-        self, npu: Npu, address: NpuAddress, allocations: Allocations | None
+        self,
+        npu: Npu,
+        address: NpuAddress,
+        card: Sequence[Npu],
+        allocations: Allocations | None,
     ) -> bool:
-        """Switch sharing off unless somebody uses *npu*; return whether it is off."""
-        if allocations is None or not allocations.known or allocations.holders.get(npu.phy):
+        """Switch sharing off unless somebody uses *card*, all of it; return whether it is off."""
+        if allocations is None or not allocations.known:
+            return False
+        if any(allocations.holders.get(each.phy) for each in card):
             return False
         try:
-            if await self._processes.read_processes(address):
-                return False
+            for each in card:
+                if each.address and await self._processes.read_processes(each.address):
+                    return False
             await self.switch.disable_share(address)
         except DriverUnavailableError:
             return False  # said where the worker is kept
@@ -110,3 +117,16 @@ class OwnShares:
         self._refused[die] = why
         if why:
             log.warning("device share not switched off", extra={**npu.names, "why": why})
+
+
+def _card_of(npu: Npu, npus: Sequence[Npu]) -> Sequence[Npu]:
+    """Return the NPUs of *npu*'s card: the driver has one flag for the dies of a card."""
+    card = _place_of(npu).card
+    if card is None:
+        return (npu,)
+    return [each for each in npus if _place_of(each).card == card]
+
+
+def _place_of(npu: Npu) -> NpuAddress:
+    """Return where *npu* is; while it is not listed, its last place counts."""
+    return npu.address or npu.identity.address

@@ -1,13 +1,14 @@
 """What this agent switched on it takes back, once nobody uses the NPU, and nothing else."""
 
 import asyncio
+import dataclasses
 
 import pytest
 
 from ascend_agent.errors import DriverError, DriverUnavailableError
 from ascend_agent.flows.own_shares import OwnShares
 from ascend_agent.model.allocation import Allocations, Holder
-from ascend_agent.model.ids import PhyId
+from ascend_agent.model.ids import CardId, PhyId, SlotId
 from ascend_agent.model.npu import Npu
 from tests.fakes.npus import inventory, npu, without_address
 from tests.fakes.shares import FakeShareRecord, FakeShares
@@ -33,6 +34,18 @@ class Scene:
         for each in npus:
             await self.own.note(each)
             self.driver.on.add(each.phy)
+
+
+def _on_card(card: int | None, known: Npu, slot: int | None) -> Npu:
+    """Return *known* at that place of that card; None: its driver has no cards."""
+    assert known.address is not None
+    address = dataclasses.replace(
+        known.address,
+        card=None if card is None else CardId(card),
+        slot=None if slot is None else SlotId(slot),
+    )
+    identity = dataclasses.replace(known.identity, address=address)
+    return dataclasses.replace(known, address=address, identity=identity)
 
 
 def dies(*phys: int) -> set[object]:
@@ -95,6 +108,43 @@ async def test_a_process_of_nobody_uses_it_as_well() -> None:
     scene.driver.busy.add(1)
 
     assert not await scene.own.release(NPUS, NOBODY)
+
+    assert scene.driver.on == {1}
+
+
+@pytest.mark.parametrize("by", ["container", "process"])
+async def test_a_flag_stays_while_the_other_die_of_the_card_is_used(by: str) -> None:
+    """One call of the driver switches both dies of a card."""
+    scene = Scene()
+    pair = tuple(_on_card(3, each, slot) for slot, each in enumerate(NPUS[:2]))
+    await scene.switch_on(pair[0])
+    if by == "process":
+        scene.driver.busy.add(1)
+
+    assert not await scene.own.release(pair, USED if by == "container" else NOBODY)
+    assert scene.driver.on == {0}
+
+    scene.driver.busy.clear()
+    assert await scene.own.release(pair, NOBODY)
+    assert scene.driver.on == set()
+
+
+async def test_a_die_that_the_driver_has_lost_is_on_its_card_all_the_same() -> None:
+    scene = Scene()
+    pair = tuple(_on_card(3, each, slot) for slot, each in enumerate(NPUS[:2]))
+    lost = without_address(pair[1])
+    await scene.switch_on(pair[0])
+
+    assert not await scene.own.release((pair[0], lost), USED)
+    assert await scene.own.release((pair[0], lost), NOBODY)
+
+
+async def test_npus_without_cards_have_a_flag_each() -> None:
+    scene = Scene()
+    apart = tuple(_on_card(None, each, None) for each in NPUS[:2])
+    await scene.switch_on(*apart)
+
+    assert not await scene.own.release(apart, USED)
 
     assert scene.driver.on == {1}
 
