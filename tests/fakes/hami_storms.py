@@ -75,6 +75,7 @@ class Storms(Changes):
     _refused: Bound | None = None
     _hung_up: bool = False
     _begins_anew: bool = False
+    _hasty: bool = False
     _lock_before: str | None = None
     _dead: str = ""
     _forgers: list[Bound] = field(default_factory=list)
@@ -222,6 +223,25 @@ class Storms(Changes):
         self._begins_anew = True
         self.hang_up()
 
+    async def hurry(self, moment: Moment) -> None:
+        """Have two pods of one size wait, and the kubelet hang up on the first and ask on at once.
+
+        Nobody is told of that before: what fails takes nothing from the next one.
+        """
+        waiting = any(each.fate is Fate.WAITS for each in self.bound)
+        if self.locks is not Locks.NONE or self.troubled or waiting or self.scene.lock is not None:
+            return
+        serials = (self._serial(), self._serial())
+        both = [self._granted(f"p{serial}", serial, 1, ["app"]) for serial in serials]
+        if any(NPUS - 1 in each.wanted[0][1] for each in both):
+            return  # the kubelet asks for that one, which would tell them apart
+        self.scene.add(*(each.pod for each in both))
+        self.bound += both
+        await asyncio.sleep(1)
+        self._hasty = True
+        await self.ask_amid(0, advised=False, moment=moment, change="hang_up", held=Held.SOFT)
+        self._hasty = False
+
     async def ask_amid(
         self, place: int, *, advised: bool, moment: Moment, change: str, held: Held
     ) -> None:
@@ -239,6 +259,8 @@ class Storms(Changes):
             change = "nothing"  # it fits nobody then, of which only the owner of the lock is left
         self._told()
         await super().ask_amid(place, advised=advised, moment=moment, change=change, held=held)
+        if change == "take_over":
+            await asyncio.sleep(0.1)  # until the agent sees it
 
     def _may_fail(self) -> bool:
         one = self._asked
@@ -282,6 +304,13 @@ class Storms(Changes):
         if one.fate is not Fate.WAITS:
             return
         if self.troubled or self._ends is not None:
+            self._fail(one)
+            return
+        if self._hasty:
+            self._hasty, one.fate = False, Fate.REFUSED
+            await self.ask_amid(
+                0, advised=False, moment=Moment.BEFORE, change="nothing", held=Held.SOFT
+            )
             self._fail(one)
             return
         await asyncio.sleep(_SETTLED_S)

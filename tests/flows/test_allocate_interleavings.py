@@ -94,6 +94,7 @@ MORE = st.one_of(
     step("set_clock", ahead_s=st.sampled_from([0, 3600, -3600, 31_536_000, -86_400])),
     step("outlive", again=st.booleans(), advised=st.booleans()),
     step("forge", place=st.integers(0, 5)),
+    step("hurry", moment=st.sampled_from([Moment.MADE, Moment.PATCH, Moment.PATCHED])),
 )
 KINDS_OF_STEPS = [*[BIND] * 3, *[AMID] * 5, CHANGE, BETWEEN, MORE]
 CHANGING = st.lists(
