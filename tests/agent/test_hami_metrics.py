@@ -5,6 +5,9 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from ascend_agent.app_hami import meter_of
+from ascend_agent.bus import Bus
+from ascend_agent.settings import DialectName, Settings
 from ascend_agent.sim.cluster import FakeApiServer
 from ascend_agent.sim.cluster import pod as pod_item
 from tests.agent.scene import node
@@ -62,3 +65,11 @@ async def test_a_soft_container_is_told_with_its_npus_in_its_own_order(fake_dcmi
     assert of_pod(page, "hami_vgpu_memory_limit_bytes") == dict.fromkeys(told, LIMIT)
     assert page.count("\nhami_host_gpu_utilization_ratio{") == len(dies)
     assert f'ascend_agent_hami_info{{chip="910B3",resource="huawei.com/{WORD}"' in page
+
+
+@pytest.mark.parametrize("host_sum", [True, False])
+def test_the_memory_of_the_host_is_told_as_the_setting_says(host_sum: bool) -> None:  # noqa: FBT001 -- both ways
+    """HAMi F7."""
+    settings = Settings(dialect=DialectName.HAMI, node_name="n1", hami_host_sum=host_sum)
+
+    assert meter_of(settings, Bus([]))().host_sum is host_sum
