@@ -321,7 +321,8 @@ class Storms(Changes):
             assert named == self._uid(one), "nobody else is to blame"
             assert failed, "people see that it failed"
             assert one.lock is None or self.scene.lock != one.lock, "and the lock is back"
-        if self._begins_anew and failed:
+        others = any(each.fate is Fate.WAITS and each is not one for each in self.bound)
+        if self._begins_anew and failed and not others:  # the owner of the lock would suffer for it
             await self._expose()
             try:
                 await self.scene.allocate.allocate([await self._request(one, advised=False)])
