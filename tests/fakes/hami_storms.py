@@ -255,7 +255,7 @@ class Storms(Changes):
                 await self._expose()
         self._lock_before = self.scene.lock
         one = self._next_asked(place)
-        if one is not None and change in _GOES and self._bars(self.scene.lock, one):
+        if one is not None and change in _GOES and self.scene.lock not in {None, one.lock}:
             change = "nothing"  # it fits nobody then, of which only the owner of the lock is left
         self._told()
         await super().ask_amid(place, advised=advised, moment=moment, change=change, held=held)
@@ -361,6 +361,9 @@ class Storms(Changes):
         lock, holder = self.scene.lock, self.holder
         if self.troubled or lock is None or "," not in lock:
             return
+        waiting = {each.pod.key.name for each in self.bound if each.fate is Fate.WAITS}
+        if lock.split(",")[2] in waiting:
+            return  # it may be that of a namesake, which was bound without one
         if holder is None or holder.fate is not Fate.WAITS:
             await asyncio.sleep(1)
             assert self.holder is not holder or self.scene.lock != lock
