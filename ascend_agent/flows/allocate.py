@@ -193,6 +193,8 @@ class Allocate:
         if call.refused is not None:
             failures.append(call.refused.failure)
         given_up = [edit for each in failures for edit in each if isinstance(edit, PodEdit)]
+        if call.refused is not None and call.refused.asked is not None:
+            given_up.append(call.refused.asked)
         self._decide.remember_failed(given_up)
         self._settle(call.pod, failures, why="failed")
         if call.made:

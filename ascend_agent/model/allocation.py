@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from ascend_agent.model.cluster import Edit
+from ascend_agent.model.cluster import Edit, PodEdit
 from ascend_agent.model.ids import (
     DieId,
     NumaNode,
@@ -59,13 +59,15 @@ class Refused:
     """A decision against a request; *detail* names the id, the value and the remedy.
 
     ``pod`` None: nobody knows whose request it is. ``failure`` holds what must be edited because
-    of the refusal, each whatever becomes of the others.
+    of the refusal, each whatever becomes of the others. ``asked`` is an edit to be remembered
+    instead of made: the request was of that pod, to which nothing is written any more.
     """
 
     reason: RefusalReason
     detail: str
     pod: PodRef | None = None
     failure: tuple[Edit, ...] = ()
+    asked: PodEdit | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -243,10 +243,8 @@ class Play:
         one = here[place % len(here)]
         served = one.fate is Fate.SERVED
         if grace:
-            waits = one.fate is Fate.WAITS  # then the kubelet may ask for it still
             self._mark_going(one)
-            if not waits:
-                await self._expect_free(but=Locks.OWNERLESS)
+            await self._expect_free(but=Locks.OWNERLESS)
         if unseen:
             self.troubled = True
             self.scene.server.store.lose(lambda: self._remove(one))

@@ -21,6 +21,7 @@ from ascend_agent.slicing.by_die import MODE
 from tests.fakes.hami import NODE, asks, node_view, state
 from tests.fakes.hami_scene import (
     LEFT,
+    HamiScene,
     hami_scene,
     of,
     one,
@@ -142,35 +143,67 @@ async def test_another_agent_goes_on_where_one_ended_between_two_containers(
         assert (grant.npus, scene.lock) == ((1,), None)
 
 
-async def test_a_pod_that_has_failed_is_served_no_more(tmp_path: Path) -> None:
-    """A kubelet may still ask for it."""
-    failed = dataclasses.replace(one("p1", 0), phase=PodPhase.FAILED)
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"phase": PodPhase.FAILED}, "nobody knows"),
+        ({"terminating": True}, "pod default/p1, which is being deleted"),
+    ],
+    ids=["failed", "terminating"],
+)
+async def test_a_pod_that_is_going_is_served_no_more(
+    change: Mapping[str, object], why: str, tmp_path: Path
+) -> None:
+    """HAMi A8; a kubelet may still ask for it."""
+    going = dataclasses.replace(one("p1", 0), **change)  # type: ignore[arg-type]  # by name
     async with hami_scene(tmp_path, lock=of("p1")) as scene:
-        scene.add(failed)
+        scene.add(going)
+        if going.terminating:
+            delete(scene, "p1")
         await scene.seen()
 
-        assert "nobody knows" in await refused(scene, (7, 0))
-        assert phase_of(scene, failed) == "allocating"
+        assert why in await refused(scene, (7, 0))
+        assert phase_of(scene, going) == "allocating"
 
 
-async def test_a_pod_that_is_being_deleted_is_asked_for_before_the_next_one(
+def delete(scene: HamiScene, name: str) -> None:
+    """Have that pod be deleted, with time to end."""
+    going = {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}
+    scene.server.store.change(("pods", "default", name), going)
+
+
+async def test_a_request_of_a_pod_that_is_being_deleted_takes_nothing_of_the_next_one(
     tmp_path: Path,
 ) -> None:
-    """A kubelet that hears of it only then admits it, and it took the next one's devices."""
+    """A kubelet asks for a pod that it hears of only then, and the lock was given back already."""
     deleted, after = one("deleted", 0, bound_at=1), one("after", 1, bound_at=2)
-    async with hami_scene(tmp_path, lock=of("deleted")) as scene:
+    async with hami_scene(tmp_path, lock=of("after")) as scene:
         scene.add(deleted)
-        scene.server.store.change(
-            ("pods", "default", "deleted"),
-            {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}},
-        )
+        delete(scene, "deleted")
         scene.add(after)
         await scene.seen()
-        first, second = await scene.ask((7, 0)), await scene.ask((7, 0))
-        await scene.settled()
 
-        assert (first.npus, second.npus) == ((0,), (1,))
+        assert "pod default/deleted, which is being deleted" in await refused(scene, (7, 0))
+        assert (await scene.ask((7, 0))).npus == (1,)
+        await scene.settled()
         assert scene.lock is None
+        assert phase_of(scene, deleted) == "allocating", "nothing is written to it"
+
+
+async def test_a_pod_that_was_refused_while_it_was_being_deleted_is_not_asked_for_again(
+    tmp_path: Path,
+) -> None:
+    """Of the next request it is known then whose it is, before the watches show the first's end."""
+    deleted, after = one("deleted", 0, bound_at=1), one("after", 1, bound_at=2)
+    async with hami_scene(tmp_path) as scene:
+        scene.add(deleted)
+        delete(scene, "deleted")
+        await scene.seen()
+
+        assert "pod default/deleted, which is being deleted" in await refused(scene, (7, 0))
+        scene.add(after)
+        await scene.seen()
+        assert (await scene.ask((7, 0))).npus == (1,)
 
 
 async def test_a_pod_waits_for_the_host_that_is_just_being_prepared(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from ascend_agent.dialects.hami.annotation import (
     shown,
     without_slot,
 )
-from ascend_agent.dialects.hami.candidates import Candidate, find_waiting, rank
+from ascend_agent.dialects.hami.candidates import Candidate, asked_before, find_waiting, rank
 from ascend_agent.dialects.hami.containers import container_of
 from ascend_agent.dialects.hami.devices import asked, find_chosen, out_of_service
 from ascend_agent.dialects.hami.mode import SlotGrant, cut
@@ -59,13 +59,19 @@ def assign(request: AllocationRequest, world: World) -> Assignment | NeedFresh |
     scene = _Scene(state=state, chip=state.chip, facts=facts, views=world.view.npus)
     waiting = find_waiting(facts.pods, node=facts.node_name, word=state.chip.word)
     fitting = [each for each in waiting if len(each.slot) == len(dies)]
+    going = find_waiting(facts.pods, node=facts.node_name, word=state.chip.word, going=True)
+    going = tuple(each for each in going if len(each.slot) == len(dies))
     owner = scene.lock.owner if scene.lock else None
     entitled = _entitled(scene, fitting, owner)
     if not _decides(scene, entitled, owner):
         refusal = _nobody(scene, waiting, fitting, wanted=len(dies))
+        if not fitting and (first := asked_before(going, None, served=facts.served)):
+            refusal = _of_one_going(first, scene)
         named = () if owner is None else (owner,)
         return NeedFresh(pods=named, otherwise=refusal)
     chosen = rank(entitled, served=facts.served, lock=scene.lock, dies=dies)[0]
+    if first := asked_before(going, chosen, served=facts.served):
+        return _of_one_going(first, scene)
     return _serve(chosen, request, scene)
 
 
@@ -146,6 +152,20 @@ def _nobody(
         reason=RefusalReason.NO_POD,
         detail=f"nobody knows for which pod the kubelet asks for {wanted} device(s) of "
         f"{scene.chip.resource}: {why}; {_CHECK}",
+    )
+
+
+def _of_one_going(first: Candidate, scene: _Scene) -> Refused:
+    """Return the refusal for a request that is of a pod that is being deleted."""
+    pod = first.pod
+    return Refused(
+        reason=RefusalReason.NO_POD,
+        detail=f"pod {pod.key}, which is being deleted, is the next for which the kubelet asks for "
+        f"{len(first.slot)} device(s) of {scene.chip.resource}: it needs none, and nobody else's "
+        "are given to it",
+        asked=PodEdit(
+            pod=pod.key, uid=pod.uid, labels={}, annotations={keys.BIND_PHASE: keys.FAILED}
+        ),
     )
 
 

@@ -1,9 +1,9 @@
 """Whose request it is: the kubelet does not say, so it is told by evidence.
 
 Decides which pods of this node a request may be of, and which of them comes first. A pod that has
-all it is to get, has ended, or waits elsewhere is none, whatever the node lock says (HAMi A4 to
-A7). One that is being deleted is one while it waits: a kubelet that hears of it only then admits
-it all the same, and its request must not be taken for that of the next pod.
+all it is to get, is going, or waits elsewhere is none, whatever the node lock says (HAMi A4 to A8).
+One that is going may be asked for all the same: a kubelet admits what it hears of, and only then
+lets it go. That request must not be taken for the next pod's.
 """
 
 from collections import Counter
@@ -38,9 +38,34 @@ class Candidate:
         return self.left[self.index]
 
 
-def find_waiting(pods: Sequence[Pod], *, node: NodeName, word: str) -> tuple[Candidate, ...]:
-    """Return the pods of this node that still wait for devices of *word*, in no order."""
-    return tuple(found for pod in pods if (found := _waiting(pod, node, word)) is not None)
+def find_waiting(
+    pods: Sequence[Pod], *, node: NodeName, word: str, going: bool = False
+) -> tuple[Candidate, ...]:
+    """Return the pods of this node that still wait for devices of *word*, in no order.
+
+    Those that are being deleted are none, and are returned instead where *going* asks for them.
+    """
+    kept = (pod for pod in pods if pod.terminating is going)
+    return tuple(found for pod in kept if (found := _waiting(pod, node, word)) is not None)
+
+
+def asked_before(
+    going: Sequence[Candidate], chosen: Candidate | None, *, served: PodUid | None
+) -> Candidate | None:
+    """Return which of *going* the kubelet asks for before it asks for *chosen*, None: for none.
+
+    It takes up pods in the order in which they were bound, and first what a pod's next container
+    is to get. *chosen* None: nobody else waits.
+    """
+    if chosen is not None and chosen.pod.uid == served:
+        return None
+    first = min(
+        going, key=lambda one: (one.pod.uid != served, *_order_of_binding(one.pod)), default=None
+    )
+    if first is None or chosen is None or first.pod.uid == served:
+        return first
+    # Times are in seconds: of two in one second the lock, given back, let the later one in.
+    return first if _bind_time(first.pod) <= _bind_time(chosen.pod) else None
 
 
 def rank(
@@ -58,16 +83,14 @@ def rank(
     asked = Counter(dies)
     owner = lock.owner if lock else None
 
-    def likeliness(one: Candidate) -> tuple[bool, bool, bool, int, int, str]:
+    def likeliness(one: Candidate) -> tuple[bool, bool, bool, tuple[int, int, str]]:
         pod = one.pod
         matches = Counter(device.die for device in one.slot) == asked
         return (
             pod.uid != served,
             pod.key != owner,
             not matches,
-            _bind_time(pod),
-            pod.created_at_ms,
-            pod.uid,
+            _order_of_binding(pod),
         )
 
     return sorted(candidates, key=likeliness)
@@ -86,6 +109,10 @@ def _waiting(pod: Pod, node: NodeName, word: str) -> Candidate | None:
         return None
     index = first_filled(left)
     return None if index is None else Candidate(pod=pod, left=left, index=index)
+
+
+def _order_of_binding(pod: Pod) -> tuple[int, int, str]:
+    return _bind_time(pod), pod.created_at_ms, pod.uid
 
 
 def _bind_time(pod: Pod) -> int:

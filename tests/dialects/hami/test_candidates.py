@@ -1,10 +1,11 @@
 """Whose request it is: evidence first, and never a pod that has all it is to get."""
 
 import dataclasses
+from collections.abc import Sequence
 
 import pytest
 
-from ascend_agent.dialects.hami.candidates import find_waiting, rank
+from ascend_agent.dialects.hami.candidates import asked_before, find_waiting, rank
 from ascend_agent.dialects.hami.node_lock import lock_of
 from ascend_agent.model.ids import Millis, NodeName, PodUid
 from ascend_agent.model.pods import Pod, PodPhase
@@ -24,15 +25,8 @@ def _waiting(*pods: Pod) -> list[str]:
         pod("p1", X, phase=PodPhase.UNKNOWN),
         pod("p1", X, annotations={"hami.io/bind-phase": "success"}),
         pod("p1", f";{X}"),
-        pod("p1", X, terminating=True),
     ],
-    ids=[
-        "bound",
-        "no phase yet",
-        "half taken by an older plugin",
-        "its first slot is empty",
-        "is being deleted, and the kubelet asks for it all the same",
-    ],
+    ids=["bound", "no phase yet", "half taken by an older plugin", "its first slot is empty"],
 )
 def test_a_bound_pod_with_devices_left_waits(waits: Pod) -> None:
     assert _waiting(waits) == ["p1"]
@@ -42,6 +36,7 @@ def test_a_bound_pod_with_devices_left_waits(waits: Pod) -> None:
     "other",
     [
         pod("p1", ";"),
+        pod("p1", X, terminating=True),
         pod("p1", X, phase=PodPhase.RUNNING),
         pod("p1", X, phase=PodPhase.FAILED),
         pod("p1", X, annotations={"hami.io/bind-phase": "failed"}),
@@ -55,6 +50,7 @@ def test_a_bound_pod_with_devices_left_waits(waits: Pod) -> None:
     ],
     ids=[
         "has all it is to get",
+        "is deleted",
         "runs",
         "has failed",
         "its Allocate failed",
@@ -68,7 +64,7 @@ def test_a_bound_pod_with_devices_left_waits(waits: Pod) -> None:
     ],
 )
 def test_no_other_pod_waits(other: Pod) -> None:
-    """HAMi A4, A5: an innocent pod was failed, or got what another was to get."""
+    """HAMi A4, A5, A8: an innocent pod was failed, or got what another was to get."""
     assert _waiting(other) == []
 
 
@@ -130,3 +126,39 @@ def test_the_pod_that_was_served_last_comes_before_all() -> None:
     first, second = pod("p1", X, bound_at=1), pod("p2", Y, bound_at=2)
 
     assert _ranked(first, second, served="uid-2", owner="p1", asked=(0,)) == ["p2", "p1"]
+
+
+def _asked_before(
+    going: Sequence[Pod], chosen: Pod | None = None, served: str | None = None
+) -> str | None:
+    waiting = find_waiting([chosen] if chosen else [], node=NODE, word=CHIP_910B3.word)
+    dying = find_waiting(going, node=NODE, word=CHIP_910B3.word, going=True)
+    assert len(dying) == len(going)
+    found = asked_before(
+        dying, waiting[0] if waiting else None, served=PodUid(served) if served else None
+    )
+    return found.pod.key.name if found else None
+
+
+def test_what_was_bound_before_is_asked_for_before_though_it_is_being_deleted() -> None:
+    """AL-1: the next pods each got the devices of the one behind them."""
+    first, second = (pod(f"g{at}", X, bound_at=at, terminating=True) for at in (1, 2))
+
+    assert _asked_before([second, first], pod("p", X, bound_at=2)) == "g1"
+    assert _asked_before([second], pod("p", X, bound_at=2)) == "g2"
+    assert _asked_before([second], pod("p", X, bound_at=1)) is None
+    assert _asked_before([second, first]) == "g1"
+    assert _asked_before([]) is None
+
+
+def test_the_next_container_of_the_pod_that_was_served_last_is_asked_for_first() -> None:
+    """Whether that pod goes on or is being deleted meanwhile."""
+    going, waits = pod("g", X, bound_at=1, terminating=True), pod("p", X, bound_at=2)
+    late = pod("late", X, bound_at=3, terminating=True)
+
+    assert _asked_before([going], waits, served=waits.uid) is None
+    assert _asked_before([going, late], waits, served=late.uid) == "late"
+
+
+def test_a_pod_that_is_not_being_deleted_is_not_going() -> None:
+    assert find_waiting([pod("p", X)], node=NODE, word=CHIP_910B3.word, going=True) == ()
