@@ -14,6 +14,8 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 
+import pytest
+
 from ascend_agent.errors import AllocationError
 from ascend_agent.flows.register_node import Cadence, RegisterNode
 from ascend_agent.model.allocation import ContainerGrant
@@ -169,8 +171,9 @@ class Storms(Changes):
         await asyncio.sleep(0.1)
 
     def dismiss(self) -> None:
-        """Have the pod that is asked for be deleted with its time to end; it is asked for still."""
+        """Have the pod that is asked for be deleted with its time to end; it may be refused."""
         if self._asked is not None and self._asked.fate is Fate.WAITS:
+            self._excused = True
             going = {"metadata": {"deletionTimestamp": "2026-11-29T10:00:30Z"}}
             self.scene.server.store.change(self._asked.key, going)
 
@@ -208,6 +211,32 @@ class Storms(Changes):
     def outlived(self) -> None:
         """Have nothing happen but what has happened a moment before."""
         self._excused = True
+
+    async def linger(self, *, advised: bool) -> None:
+        """Have the pod that waits be going, another one be bound, and the kubelet ask for both.
+
+        It takes pods up in the order in which they were bound, and lets one go only then.
+        """
+        waiting = [each for each in self.bound if each.fate is Fate.WAITS]
+        if self.troubled or len(waiting) != 1 or self._forgers or self._held[-1] is not Held.SOFT:
+            return
+        (one,), serial = waiting, self._serial()
+        made = self._granted(f"p{serial}", serial, one.size, ["app"])
+        if int(made.pod.annotations[_TIME]) < int(one.pod.annotations[_TIME]):
+            return  # a clock was set back, and nobody could know
+        self._mark_going(one)
+        await self._expect_free()
+        if one.lock is not None:
+            self._lock_for(made, serial)
+        self.scene.add(made.pod)
+        self.bound.append(made)
+        await asyncio.sleep(0.1)
+        with pytest.raises(AllocationError, match=f"{one.pod.key}, which is being deleted"):
+            await self.scene.allocate.allocate([await self._request(one, advised=False)])
+        self._fail(one)
+        await self.ask_amid(
+            0, advised=advised, moment=Moment.BEFORE, change="nothing", held=Held.SOFT
+        )
 
     def _uid(self, one: Bound) -> str:
         return str(self.scene.server.store.get(one.key)["metadata"]["uid"])
