@@ -62,6 +62,7 @@ class Bound:
     lock: str | None = None
     fate: Fate = Fate.WAITS
     answered: int = 0
+    going: bool = False
 
     @property
     def key(self) -> Key:
@@ -243,8 +244,10 @@ class Play:
         one = here[place % len(here)]
         served = one.fate is Fate.SERVED
         if grace:
+            waits = one.fate is Fate.WAITS  # it keeps the lock then: the kubelet may ask for it
             self._mark_going(one)
-            await self._expect_free(but=Locks.OWNERLESS)
+            if not waits:
+                await self._expect_free(but=Locks.OWNERLESS)
         if unseen:
             self.troubled = True
             self.scene.server.store.lose(lambda: self._remove(one))

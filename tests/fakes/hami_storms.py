@@ -173,7 +173,7 @@ class Storms(Changes):
     def dismiss(self) -> None:
         """Have the pod that is asked for be deleted with its time to end; it may be refused."""
         if self._asked is not None and self._asked.fate is Fate.WAITS:
-            self._excused = True
+            self._asked.going = self._excused = True
             going = {"metadata": {"deletionTimestamp": "2026-11-29T10:00:30Z"}}
             self.scene.server.store.change(self._asked.key, going)
 
@@ -212,10 +212,11 @@ class Storms(Changes):
         """Have nothing happen but what has happened a moment before."""
         self._excused = True
 
-    async def linger(self, *, advised: bool) -> None:
+    async def linger(self, *, late: bool, advised: bool) -> None:
         """Have the pod that waits be going, another one be bound, and the kubelet ask for both.
 
-        It takes pods up in the order in which they were bound, and lets one go only then.
+        It takes pods up in the order in which they were bound, and lets one go only then. *late*:
+        it was away for so long that the scheduler has taken the lock over.
         """
         waiting = [each for each in self.bound if each.fate is Fate.WAITS]
         if self.troubled or len(waiting) != 1 or self._forgers or self._held[-1] is not Held.SOFT:
@@ -224,19 +225,29 @@ class Storms(Changes):
         made = self._granted(f"p{serial}", serial, one.size, ["app"])
         if int(made.pod.annotations[_TIME]) < int(one.pod.annotations[_TIME]):
             return  # a clock was set back, and nobody could know
+        owns = one.lock is not None and one.lock.endswith(f",{one.pod.key.name}")
+        if owns and self.scene.lock != one.lock:
+            return
         self._mark_going(one)
-        await self._expect_free()
+        if owns and not late:
+            await self._ask_for_going(one)
+            await self._expect_free()
         if one.lock is not None:
             self._lock_for(made, serial)
         self.scene.add(made.pod)
         self.bound.append(made)
         await asyncio.sleep(0.1)
-        with pytest.raises(AllocationError, match=f"{one.pod.key}, which is being deleted"):
-            await self.scene.allocate.allocate([await self._request(one, advised=False)])
-        self._fail(one)
+        if not owns or late:
+            await self._ask_for_going(one)
         await self.ask_amid(
             0, advised=advised, moment=Moment.BEFORE, change="nothing", held=Held.SOFT
         )
+
+    async def _ask_for_going(self, one: Bound) -> None:
+        await asyncio.sleep(0.1)
+        with pytest.raises(AllocationError, match=f"{one.pod.key}, which is being deleted"):
+            await self.scene.allocate.allocate([await self._request(one, advised=False)])
+        self._fail(one)
 
     def _uid(self, one: Bound) -> str:
         return str(self.scene.server.store.get(one.key)["metadata"]["uid"])
@@ -296,7 +307,12 @@ class Storms(Changes):
         assert one is not None
         npus = set(one.wanted[one.answered][1])
         sick = self.rules.refuse_unhealthy and any(ill & npus for ill in self._ill)
-        return super()._may_fail() or sick or any(self._bars(lock, one) for lock in self._locks)
+        return (
+            super()._may_fail()
+            or one.going
+            or sick
+            or any(self._bars(lock, one) for lock in self._locks)
+        )
 
     @property
     def _locks(self) -> tuple[str | None, str | None]:

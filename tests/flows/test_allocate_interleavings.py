@@ -93,7 +93,7 @@ MORE = st.one_of(
     step("succeed", layout=LAYOUTS, locks=st.sampled_from(Locks)),
     step("set_clock", ahead_s=st.sampled_from([0, 3600, -3600, 31_536_000, -86_400])),
     step("outlive", again=st.booleans(), advised=st.booleans()),
-    step("linger", advised=st.booleans()),
+    step("linger", late=st.booleans(), advised=st.booleans()),
     step("forge", place=st.integers(0, 5)),
     step("hurry", moment=st.sampled_from([Moment.MADE, Moment.PATCH, Moment.PATCHED])),
 )

@@ -143,27 +143,15 @@ async def test_another_agent_goes_on_where_one_ended_between_two_containers(
         assert (grant.npus, scene.lock) == ((1,), None)
 
 
-@pytest.mark.parametrize(
-    ("change", "why"),
-    [
-        ({"phase": PodPhase.FAILED}, "nobody knows"),
-        ({"terminating": True}, "pod default/p1, which is being deleted"),
-    ],
-    ids=["failed", "terminating"],
-)
-async def test_a_pod_that_is_going_is_served_no_more(
-    change: Mapping[str, object], why: str, tmp_path: Path
-) -> None:
-    """HAMi A8; a kubelet may still ask for it."""
-    going = dataclasses.replace(one("p1", 0), **change)  # type: ignore[arg-type]  # by name
+async def test_a_pod_that_has_failed_is_served_no_more(tmp_path: Path) -> None:
+    """A kubelet may still ask for it."""
+    failed = dataclasses.replace(one("p1", 0), phase=PodPhase.FAILED)
     async with hami_scene(tmp_path, lock=of("p1")) as scene:
-        scene.add(going)
-        if going.terminating:
-            delete(scene, "p1")
+        scene.add(failed)
         await scene.seen()
 
-        assert why in await refused(scene, (7, 0))
-        assert phase_of(scene, going) == "allocating"
+        assert "nobody knows" in await refused(scene, (7, 0))
+        assert phase_of(scene, failed) == "allocating"
 
 
 def delete(scene: HamiScene, name: str) -> None:
@@ -172,18 +160,38 @@ def delete(scene: HamiScene, name: str) -> None:
     scene.server.store.change(("pods", "default", name), going)
 
 
-async def test_a_request_of_a_pod_that_is_being_deleted_takes_nothing_of_the_next_one(
+async def test_a_pod_that_is_being_deleted_is_not_served_and_gives_its_lock_back(
     tmp_path: Path,
 ) -> None:
-    """A kubelet asks for a pod that it hears of only then, and the lock was given back already."""
+    """HAMi A8; a kubelet that hears of it only then asks for it all the same."""
     deleted, after = one("deleted", 0, bound_at=1), one("after", 1, bound_at=2)
-    async with hami_scene(tmp_path, lock=of("after")) as scene:
+    async with hami_scene(tmp_path, lock=of("deleted")) as scene:
+        scene.add(deleted)
+        delete(scene, "deleted")
+        await scene.seen()
+
+        assert "pod default/deleted, which is being deleted" in await refused(scene, (7, 0))
+        assert (phase_of(scene, deleted), scene.lock) == ("failed", None)
+        scene.set_lock(of("after"))
+        scene.add(after)
+        await scene.seen()
+        assert (await scene.ask((7, 0))).npus == (1,)
+
+
+@pytest.mark.parametrize("lock", [None, of("after")], ids=["no lock", "taken over"])
+async def test_a_request_of_a_pod_that_is_being_deleted_takes_nothing_of_the_next_one(
+    lock: str | None, tmp_path: Path
+) -> None:
+    """AL-1: by the order in which they were bound; the lock of the first may have expired."""
+    deleted, after = one("deleted", 0, bound_at=1), one("after", 1, bound_at=2)
+    async with hami_scene(tmp_path, lock=lock) as scene:
         scene.add(deleted)
         delete(scene, "deleted")
         scene.add(after)
         await scene.seen()
 
         assert "pod default/deleted, which is being deleted" in await refused(scene, (7, 0))
+        assert scene.lock == lock
         assert (await scene.ask((7, 0))).npus == (1,)
         await scene.settled()
         assert scene.lock is None

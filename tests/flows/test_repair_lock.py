@@ -113,7 +113,7 @@ async def test_a_pod_that_needs_it_no_more_loses_it_within_a_second(change: str)
             case "deleted":
                 scene.cluster.show_pods()
             case "terminating":
-                scene.cluster.show_pods(dataclasses.replace(bound(), terminating=True))
+                scene.cluster.show_pods(dataclasses.replace(bound(slots=";"), terminating=True))
             case "failed":
                 scene.cluster.show_pods(dataclasses.replace(bound(), phase=PodPhase.FAILED))
             case _:
@@ -122,6 +122,21 @@ async def test_a_pod_that_needs_it_no_more_loses_it_within_a_second(change: str)
 
         assert scene.held is None
         assert len(scene.looks) == 1
+
+
+async def test_a_pod_that_is_deleted_while_it_waits_keeps_it_until_it_is_gone() -> None:
+    """The kubelet asks for it all the same; the next pod was bound, and its devices were taken."""
+    async with repairing() as scene:
+        scene.take_lock("p1")
+        scene.cluster.show_pods(bound())
+        await asyncio.sleep(10)
+        scene.cluster.show_pods(dataclasses.replace(bound(), terminating=True))
+        await asyncio.sleep(60)
+        assert scene.held == lock("p1")[KEY]
+        scene.cluster.show_pods()
+        await asyncio.sleep(1)
+
+        assert scene.held is None
 
 
 async def test_the_normal_course_costs_no_look() -> None:
@@ -167,7 +182,7 @@ async def test_a_lock_that_is_held_long_is_looked_at_ever_more_slowly() -> None:
 
 async def test_what_the_list_says_is_only_a_hint() -> None:
     """A namesake that is about to be bound holds the lock, while the first one still ends."""
-    ending = dataclasses.replace(bound(), terminating=True)
+    ending = dataclasses.replace(bound(slots=";"), terminating=True)
     async with repairing(ending) as scene:
         second = dataclasses.replace(bound(), uid=pod("p1", "", uid="2").uid, node=None)
         scene.cluster.have_pod(second)
@@ -264,7 +279,7 @@ async def test_trouble_is_met_ever_more_slowly_and_said_once(
     async with repairing() as scene:
         scene.cluster.error = AWAY
         scene.take_lock("p1")
-        scene.cluster.show_pods(dataclasses.replace(bound(), terminating=True))
+        scene.cluster.show_pods(dataclasses.replace(bound(slots=";"), terminating=True))
         await asyncio.sleep(120)
         looks = len(scene.looks)
         scene.cluster.error = ForbiddenError("get", "pods/default/p1", "grant get on pods")
@@ -288,7 +303,7 @@ async def test_a_server_that_never_answers_is_asked_again(
     async with repairing() as scene:
         scene.cluster.hold = asyncio.Event()
         scene.take_lock("p1")
-        scene.cluster.show_pods(dataclasses.replace(bound(), terminating=True))
+        scene.cluster.show_pods(dataclasses.replace(bound(slots=";"), terminating=True))
         await asyncio.sleep(30)
         assert len(scene.looks) == 2
         scene.cluster.hold.set()

@@ -64,14 +64,13 @@ def assign(request: AllocationRequest, world: World) -> Assignment | NeedFresh |
     owner = scene.lock.owner if scene.lock else None
     entitled = _entitled(scene, fitting, owner)
     if not _decides(scene, entitled, owner):
-        refusal = _nobody(scene, waiting, fitting, wanted=len(dies))
-        if not fitting and (first := asked_before(going, None, served=facts.served)):
-            refusal = _of_one_going(first, scene)
+        first = None if entitled else _asked_before(going, None, scene)
+        refusal = first or _nobody(scene, waiting, fitting, wanted=len(dies))
         named = () if owner is None else (owner,)
         return NeedFresh(pods=named, otherwise=refusal)
     chosen = rank(entitled, served=facts.served, lock=scene.lock, dies=dies)[0]
-    if first := asked_before(going, chosen, served=facts.served):
-        return _of_one_going(first, scene)
+    if first := _asked_before(going, chosen, scene):
+        return first
     return _serve(chosen, request, scene)
 
 
@@ -155,18 +154,29 @@ def _nobody(
     )
 
 
-def _of_one_going(first: Candidate, scene: _Scene) -> Refused:
-    """Return the refusal for a request that is of a pod that is being deleted."""
-    pod = first.pod
-    return Refused(
+def _asked_before(
+    going: Sequence[Candidate], chosen: Candidate | None, scene: _Scene
+) -> Refused | None:
+    """Return the refusal for a request that is of a pod that is being deleted, None: it is not.
+
+    If that pod holds the lock, it has that no more; else nothing but the order says whose the
+    request is, and nothing is written.
+    """
+    first = asked_before(going, chosen, served=scene.facts.served, lock=scene.lock)
+    if first is None:
+        return None
+    pod, lock = first.pod, scene.lock
+    refused = Refused(
         reason=RefusalReason.NO_POD,
         detail=f"pod {pod.key}, which is being deleted, is the next for which the kubelet asks for "
         f"{len(first.slot)} device(s) of {scene.chip.resource}: it needs none, and nobody else's "
         "are given to it",
-        asked=PodEdit(
-            pod=pod.key, uid=pod.uid, labels={}, annotations={keys.BIND_PHASE: keys.FAILED}
-        ),
     )
+    if lock is not None and lock.owner == pod.key:
+        return replace(refused, pod=pod.ref, failure=_failure(pod, scene))
+    phase: dict[str, str | None] = {keys.BIND_PHASE: keys.FAILED}
+    asked_for = PodEdit(pod=pod.key, uid=pod.uid, labels={}, annotations=phase)
+    return replace(refused, asked=asked_for)
 
 
 # --- what it gets --------------------------------------------------------------------------

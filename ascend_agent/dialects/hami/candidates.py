@@ -50,19 +50,27 @@ def find_waiting(
 
 
 def asked_before(
-    going: Sequence[Candidate], chosen: Candidate | None, *, served: PodUid | None
+    going: Sequence[Candidate],
+    chosen: Candidate | None,
+    *,
+    served: PodUid | None,
+    lock: NodeLock | None,
 ) -> Candidate | None:
     """Return which of *going* the kubelet asks for before it asks for *chosen*, None: for none.
 
-    It takes up pods in the order in which they were bound, and first what a pod's next container
-    is to get. *chosen* None: nobody else waits.
+    First come the next containers of the pod that was served last. While the lock is a pod's, no
+    other one is bound; else they are taken up in the order in which they were bound. *chosen* None:
+    nobody else waits.
     """
     if chosen is not None and chosen.pod.uid == served:
         return None
-    first = min(
-        going, key=lambda one: (one.pod.uid != served, *_order_of_binding(one.pod)), default=None
-    )
-    if first is None or chosen is None or first.pod.uid == served:
+    owner = lock.owner if lock else None
+
+    def place(one: Candidate) -> tuple[bool, bool, tuple[int, int, str]]:
+        return (one.pod.uid != served, one.pod.key != owner, _order_of_binding(one.pod))
+
+    first = min(going, key=place, default=None)
+    if first is None or chosen is None or first.pod.uid == served or first.pod.key == owner:
         return first
     # Times are in seconds: of two in one second the lock, given back, let the later one in.
     return first if _bind_time(first.pod) <= _bind_time(chosen.pod) else None

@@ -5,8 +5,8 @@ of a pod that goes the API server knows more. A hint makes a look due soon, ever
 slow pace; a pod that stays out of the list may have gone before it was ever in it, and is looked at
 after a moment, then ever more slowly. A look is the one reason to give a lock back. That it is
 given back a moment after the last container was served is the normal course, which costs no look.
-A pod that ends or goes is looked at at once: its controller may make another of its name, which
-says nothing of the lock.
+A pod that ends, goes, or is being deleted with nothing left to get is looked at at once: its
+controller may make another of its name, which says nothing of the lock.
 """
 
 from collections.abc import Sequence
@@ -59,12 +59,13 @@ def watched(
     if lock is None or lock.owner is None:
         return None
     shown = next((pod for pod in pods if pod.key == lock.owner), None)
+    hint = shown is not None and is_stale(shown, word=word)
     found = LockWatch(
         text=lock.text,
         owner=lock.owner,
         uid=shown.uid if shown else None,
-        hint=shown is not None and is_stale(shown, word=word),
-        ended=shown is not None and (shown.finished or shown.terminating),
+        hint=hint,
+        ended=hint and shown is not None and (shown.finished or shown.terminating),
         due_at=now,
     )
     if begins:

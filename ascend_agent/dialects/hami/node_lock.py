@@ -60,11 +60,16 @@ def is_released_by(lock: NodeLock, served: PodRef) -> bool:
 def is_stale(owner: Pod | None, *, word: str) -> bool:
     """Return whether the pod that a lock names needs it no more; *owner* as read live, None: gone.
 
-    One that is not bound yet is in no list of this node, so nothing but a live read counts.
+    One that is not bound yet is in no list of this node, so nothing but a live read counts. One
+    that is being deleted needs it while it is bound and waits: the kubelet asks for it all the
+    same, and with another pod bound meanwhile nobody could tell whose request that is.
     """
-    if owner is None or owner.finished or owner.terminating:
+    if owner is None or owner.finished:
         return True
     left = owner.annotations.get(keys.to_allocate(word))
+    if owner.terminating:
+        slots = parse_slots(left or "")
+        return owner.node is None or isinstance(slots, BadText) or not any(slots)
     if left is None:
         return False  # not ours, or not annotated yet
     slots = parse_slots(left)

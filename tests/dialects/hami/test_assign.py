@@ -430,7 +430,7 @@ def test_of_two_that_might_be_meant_the_choice_waits_for_a_live_look() -> None:
     [
         {PodKey(namespace="default", name="gone"): None},
         {PodKey(namespace="default", name="gone"): pod("gone", X, phase=PodPhase.FAILED)},
-        {PodKey(namespace="default", name="gone"): pod("gone", X, terminating=True)},
+        {PodKey(namespace="default", name="gone"): pod("gone", ";", terminating=True)},
     ],
     ids=["deleted", "failed", "being deleted"],
 )

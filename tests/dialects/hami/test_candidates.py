@@ -129,13 +129,20 @@ def test_the_pod_that_was_served_last_comes_before_all() -> None:
 
 
 def _asked_before(
-    going: Sequence[Pod], chosen: Pod | None = None, served: str | None = None
+    going: Sequence[Pod],
+    chosen: Pod | None = None,
+    *,
+    served: str | None = None,
+    owner: str | None = None,
 ) -> str | None:
     waiting = find_waiting([chosen] if chosen else [], node=NODE, word=CHIP_910B3.word)
     dying = find_waiting(going, node=NODE, word=CHIP_910B3.word, going=True)
     assert len(dying) == len(going)
     found = asked_before(
-        dying, waiting[0] if waiting else None, served=PodUid(served) if served else None
+        dying,
+        waiting[0] if waiting else None,
+        served=PodUid(served) if served else None,
+        lock=lock_of(lock(owner)) if owner else None,
     )
     return found.pod.key.name if found else None
 
@@ -149,6 +156,14 @@ def test_what_was_bound_before_is_asked_for_before_though_it_is_being_deleted() 
     assert _asked_before([second], pod("p", X, bound_at=1)) is None
     assert _asked_before([second, first]) == "g1"
     assert _asked_before([]) is None
+
+
+def test_the_owner_of_the_lock_is_asked_for_first_though_it_is_being_deleted() -> None:
+    """Times may be of clocks that differ; while it has the lock nobody else is bound."""
+    first, second = (pod(f"g{at}", X, bound_at=at, terminating=True) for at in (1, 2))
+
+    assert _asked_before([first, second], pod("p", X, bound_at=1), owner="g2") == "g2"
+    assert _asked_before([first, second], pod("p", X, bound_at=3), owner="p") == "g1"
 
 
 def test_the_next_container_of_the_pod_that_was_served_last_is_asked_for_first() -> None:

@@ -13,7 +13,7 @@ from tests.fakes.hami import device, lock, pod
 WORD = "Ascend910B3"
 WAITING = pod("p1", f"{device(0, 16384)};")
 DONE = dataclasses.replace(WAITING, annotations=pod("p1", ";").annotations)
-GOING = dataclasses.replace(WAITING, terminating=True)
+GOING = dataclasses.replace(DONE, terminating=True)
 ENDED = dataclasses.replace(WAITING, phase=PodPhase.FAILED)
 NAMESAKE = dataclasses.replace(WAITING, uid=pod("p1", ";", uid="uid-other").uid)
 OF_P1 = lock_of(lock("p1"))
@@ -106,6 +106,15 @@ def test_a_pod_that_has_all_its_devices_is_looked_at_within_a_second() -> None:
     assert due(look(done, dataclasses.replace(DONE, terminating=True), now=2_100)) == 2_100
 
 
+def test_a_pod_that_is_deleted_while_it_waits_is_not_hurried() -> None:
+    """The kubelet asks for it all the same, and then it goes: that is looked at at once."""
+    bound = look(look(None, now=0), WAITING, now=100)
+    deleted = dataclasses.replace(WAITING, terminating=True)
+
+    assert look(bound, deleted, now=2_000) == bound
+    assert due(look(bound, now=2_500)) == 2_500
+
+
 def test_a_lock_of_a_pod_that_is_seen_to_need_none_is_looked_at_soon() -> None:
     assert due(look(None, GOING, now=100)) == 600
 
@@ -136,6 +145,7 @@ def test_a_look_that_failed_is_tried_again_when_it_is_told_to() -> None:
         (GOING, "the pod is being deleted"),
         (DONE, "the pod has all its devices"),
         (WAITING, None),
+        (dataclasses.replace(WAITING, terminating=True), None),
         (dataclasses.replace(WAITING, annotations={}), None),
     ],
 )

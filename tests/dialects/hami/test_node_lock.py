@@ -6,7 +6,7 @@ import pytest
 
 from ascend_agent.dialects.hami.node_lock import NodeLock, is_released_by, is_stale, lock_of
 from ascend_agent.model.cluster import NodeAnnotationRemoval
-from ascend_agent.model.pods import PodKey, PodPhase
+from ascend_agent.model.pods import Pod, PodKey, PodPhase
 from tests.fakes.hami import device, lock, pod
 
 P1 = PodKey(namespace="default", name="p1")
@@ -81,8 +81,31 @@ def test_a_lock_is_stale_once_its_owner_needs_it_no_more() -> None:
     assert is_stale(None, word="Ascend910B3")
     assert is_stale(dataclasses.replace(waiting, phase=PodPhase.FAILED), word="Ascend910B3")
     assert is_stale(dataclasses.replace(waiting, phase=PodPhase.SUCCEEDED), word="Ascend910B3")
-    assert is_stale(dataclasses.replace(waiting, terminating=True), word="Ascend910B3")
     assert is_stale(taken, word="Ascend910B3")
+
+
+@pytest.mark.parametrize(
+    "owner",
+    [
+        pod("p1", f"{device(0, 16384)};", on=None),
+        pod("p1", ";;"),
+        pod("p1", "U,w,x,y:;"),
+        dataclasses.replace(pod("p1", ""), annotations={}),
+    ],
+    ids=["not bound", "has all its devices", "unreadable", "another vendor's"],
+)
+def test_a_pod_that_is_deleted_and_that_the_kubelet_asks_nothing_for_needs_no_lock(
+    owner: Pod,
+) -> None:
+    """AL-14."""
+    assert is_stale(dataclasses.replace(owner, terminating=True), word="Ascend910B3")
+
+
+def test_a_pod_that_is_deleted_needs_its_lock_while_the_kubelet_may_ask_for_it() -> None:
+    """Given back, the next pod was bound, and had its devices taken by the request of this one."""
+    owner = pod("p1", f";{device(0, 16384)};", terminating=True)
+
+    assert not is_stale(owner, word="Ascend910B3")
 
 
 def test_a_lock_is_not_stale_while_its_owner_may_need_it() -> None:
