@@ -1,0 +1,126 @@
+"""Whose request it is, what is to be read before that can be told, or that it is nobody's.
+
+The kubelet does not say. ``candidates`` has the order among those who may be meant; here is decided
+whether what is known is enough to go by it, and who is blamed where nobody fits.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ascend_agent.dialects.hami.annotation import shown
+from ascend_agent.dialects.hami.candidates import Candidate, asked_before, find_waiting, rank
+from ascend_agent.dialects.hami.scene import Scene
+from ascend_agent.model.allocation import NeedFresh, RefusalReason, Refused
+from ascend_agent.model.ids import DieId
+from ascend_agent.model.pods import PodKey
+
+_CHECK = (
+    "check that the pod is scheduled by HAMi (spec.schedulerName), that HAMi's webhook handles its "
+    "namespace, and that its limits name the resource of this node's NPUs"
+)
+
+
+def find_claimant(dies: Sequence[DieId], scene: Scene) -> Candidate | NeedFresh | Refused:
+    """Return the pod whose next container is to get as many devices as the kubelet names."""
+    facts, word = scene.facts, scene.chip.word
+    waiting = find_waiting(facts.pods, node=facts.node_name, word=word)
+    fitting = [each for each in waiting if len(each.slot) == len(dies)]
+    owner = scene.lock.owner if scene.lock else None
+    entitled = _entitled(scene, fitting, owner)
+    going = [
+        each
+        for each in find_waiting(facts.pods, node=facts.node_name, word=word, going=True)
+        if len(each.slot) == len(dies)
+    ]
+    if not _decides(scene, entitled, owner):
+        first = None if entitled else _asked_before(going, None, scene)
+        refusal = first or _nobody(scene, waiting, fitting, wanted=len(dies))
+        return NeedFresh(pods=() if owner is None else (owner,), otherwise=refusal)
+    chosen = rank(entitled, served=facts.served, lock=scene.lock, dies=dies)[0]
+    return _asked_before(going, chosen, scene) or chosen
+
+
+def _entitled(
+    scene: Scene, fitting: Sequence[Candidate], owner: PodKey | None
+) -> Sequence[Candidate]:
+    """Return those of *fitting* that may be served: strictly the owner of the lock, nobody else."""
+    facts = scene.facts
+    gone = owner is not None and owner in facts.others and facts.others[owner] is None
+    if not scene.state.rules.strict_lock or owner is None or (facts.fresh and gone):
+        return fitting
+    # Nor the pod that was served last: what it seems to wait for still, it may have written itself.
+    return [each for each in fitting if each.pod.key == owner]
+
+
+def _decides(scene: Scene, fitting: Sequence[Candidate], owner: PodKey | None) -> bool:
+    """Return whether what is known is enough to choose one of *fitting*."""
+    facts = scene.facts
+    keys_of_fitting = {each.pod.key for each in fitting}
+    if not fitting:
+        return False
+    if scene.state.rules.strict_lock and owner is None and not facts.fresh:
+        return False  # the lock may be there by now, and its owner too
+    if any(each.pod.uid == facts.served for each in fitting):
+        return True
+    if owner is None:
+        # Without a Node there is no telling whether there is a lock, and several may be meant.
+        return facts.node is not None and (len(fitting) == 1 or facts.fresh)
+    if owner in keys_of_fitting:
+        return True
+    return facts.fresh and owner in {*facts.others, *(pod.key for pod in facts.pods)}
+
+
+def _nobody(
+    scene: Scene, waiting: Sequence[Candidate], fitting: Sequence[Candidate], *, wanted: int
+) -> Refused:
+    """Return the refusal for a request of which nobody knows whose it is."""
+    lock = scene.lock
+    mine = next((each for each in waiting if lock and each.pod.key == lock.owner), None)
+    if mine is not None and len(mine.slot) != wanted and not fitting:
+        return Refused(
+            reason=RefusalReason.NO_POD,
+            detail=f"the kubelet asks for {wanted} device(s) of {scene.chip.resource}, but for the "
+            f"next container of pod {mine.pod.key}, which holds the node lock, the scheduler "
+            f"chose {len(mine.slot)}: delete that pod and create it anew",
+            pod=mine.pod.ref,
+            failure=scene.failure_of(mine.pod),
+        )
+    pods = ", ".join(f"{each.pod.key} ({len(each.slot)})" for each in (fitting or waiting)[:3])
+    if fitting and scene.state.rules.strict_lock and lock is not None and lock.owner is not None:
+        why = f"it may be for {pods}, but --hami-strict-lock lets nobody but the owner of the lock"
+    elif fitting:
+        why = f"it may be for {pods}, which could not be made sure of"
+    elif waiting:
+        why = f"pods that wait want another number: {pods}"
+    else:
+        why = "no pod of this node has devices that the scheduler granted and nobody took yet"
+    if lock is not None and lock.owner is not None:
+        why += f"; the node lock names {shown(str(lock.owner))}"
+    return Refused(
+        reason=RefusalReason.NO_POD,
+        detail=f"nobody knows for which pod the kubelet asks for {wanted} device(s) of "
+        f"{scene.chip.resource}: {why}; {_CHECK}",
+    )
+
+
+def _asked_before(
+    going: Sequence[Candidate], chosen: Candidate | None, scene: Scene
+) -> Refused | None:
+    """Return the refusal for a request that is of a pod that is being deleted, None: it is not.
+
+    If that pod holds the lock, it has that no more; else nothing but the order says whose the
+    request is, and nothing is written.
+    """
+    first = asked_before(going, chosen, served=scene.facts.served, lock=scene.lock)
+    if first is None:
+        return None
+    pod, lock = first.pod, scene.lock
+    refused = Refused(
+        reason=RefusalReason.NO_POD,
+        detail=f"pod {pod.key}, which is being deleted, is the next for which the kubelet asks for "
+        f"{len(first.slot)} device(s) of {scene.chip.resource}: it needs none, and nobody else's "
+        "are given to it",
+    )
+    if lock is not None and lock.owner == pod.key:
+        return replace(refused, pod=pod.ref, failure=scene.failure_of(pod))
+    return replace(refused, asked=scene.failed(pod))
