@@ -5,19 +5,17 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from ascend_agent.dialects.hami.assign import assign
 from ascend_agent.model.allocation import (
     AllocationRequest,
     Assignment,
     RefusalReason,
-    Refused,
 )
 from ascend_agent.model.cluster import NodeAnnotationRemoval, PodEdit
 from ascend_agent.model.hami import HamiChip, HamiRules
 from ascend_agent.model.ids import PluginDeviceId
 from ascend_agent.model.pods import ContainerKind, Pod, PodPhase
 from ascend_agent.model.slices import Slice, SoftSlice, TemplateSlice, WholeSlice
-from ascend_agent.model.world import World
+from tests.dialects.hami.decided import REMOVED, assigned, refused
 from tests.fakes.hami import (
     CHIP_310P,
     CHIP_910B3,
@@ -38,28 +36,11 @@ X = f"{device(0, 16384)};"
 SOFT = {"huawei.com/vnpu-mode": "hami-core"}
 
 
-def _assigned(request: AllocationRequest, seen: World) -> Assignment:
-    found = assign(request, seen)
-    assert isinstance(found, Assignment), found
-    return found
-
-
-def _refused(request: AllocationRequest, seen: World) -> Refused:
-    found = assign(request, seen)
-    assert isinstance(found, Refused), found
-    return found
-
-
 def _committed(found: Assignment) -> Mapping[str, str | None]:
     (edit,) = found.commit
     assert isinstance(edit, PodEdit)
     assert not edit.labels
     return edit.annotations
-
-
-REMOVED = (
-    NodeAnnotationRemoval(key="hami.io/mutex.lock", expected="2026-01-01T00:00:01Z,default,p1"),
-)
 
 
 # --- what a container gets -----------------------------------------------------------------
@@ -68,7 +49,7 @@ REMOVED = (
 def test_a_template_slice() -> None:
     waits = pod("p1", X, runtime=info((0, {"temp": SLICE})))
 
-    found = _assigned(asks((5, 2)), world(waits, annotations=lock("p1")))
+    found = assigned(asks((5, 2)), world(waits, annotations=lock("p1")))
 
     assert (found.npus, found.slice) == ((0,), TemplateSlice(template=SLICE))
     assert (found.pod, found.container) == (waits.ref, "main")
@@ -90,7 +71,7 @@ def test_a_whole_card() -> None:
     """Without memory in the request, and in runtime info neither template nor memory."""
     waits = pod("p2", f"{device(2, 65536)};", runtime=info((2, {})))
 
-    found = _assigned(asks((0, 0)), world(waits, annotations=lock("p2")))
+    found = assigned(asks((0, 0)), world(waits, annotations=lock("p2")))
 
     assert (found.npus, found.slice) == ((2,), WholeSlice())
 
@@ -100,7 +81,7 @@ def test_cards_ascend_whatever_the_scheduler_wrote() -> None:
     slots = "".join(device(each, 65536) for each in (7, 6, 5, 4)) + ";"
     waits = pod("p3", slots, runtime=info(*((each, {}) for each in (7, 6, 5, 4))))
 
-    found = _assigned(asks((0, 0), (0, 1), (1, 3), (6, 2)), world(waits, annotations=lock("p3")))
+    found = assigned(asks((0, 0), (0, 1), (1, 3), (6, 2)), world(waits, annotations=lock("p3")))
 
     assert found.npus == (4, 5, 6, 7)
 
@@ -114,7 +95,7 @@ def test_a_template_of_another_chip() -> None:
         chip=chip,
     )
 
-    found = _assigned(
+    found = assigned(
         asks((1, 6), chip=chip), world(waits, hami=state(chip), annotations=lock("p4"))
     )
 
@@ -136,7 +117,7 @@ def test_a_soft_slice(memory: int, core: int, entry: Mapping[str, object]) -> No
         uid="6f1e0a52-0d4b-4b0c-9a57-3c6f2d1b7e90",
     )
 
-    found = _assigned(asks((0, 1)), world(waits, hami=state(soft=True), annotations=lock("p5")))
+    found = assigned(asks((0, 1)), world(waits, hami=state(soft=True), annotations=lock("p5")))
 
     assert found.npus == (3,)
     assert found.slice == SoftSlice(
@@ -159,7 +140,7 @@ def test_a_soft_slice_of_two_devices_has_the_quota_of_one_and_the_registry_of_th
         containers=[container("vllm", asks=2)],
     )
 
-    found = _assigned(
+    found = assigned(
         asks((0, 0), (1, 0)), world(waits, hami=state(soft=True), annotations=lock("p7"))
     )
 
@@ -175,7 +156,7 @@ def test_quotas_that_differ_come_to_the_largest(quotas: Sequence[tuple[int, int]
     slots = f"{device(1, *first)}{device(0, *second)};"
     waits = pod("p7", slots, annotations=SOFT, containers=[container("a", asks=2)])
 
-    found = _assigned(
+    found = assigned(
         asks((0, 0), (1, 0)), world(waits, hami=state(soft=True), annotations=lock("p7"))
     )
 
@@ -190,7 +171,7 @@ def test_a_module_pair_of_a_910c() -> None:
     entry = {"memory": 65536}
     waits = pod("p16", slots, runtime=info((5, entry), (4, entry)), chip=chip)
 
-    found = _assigned(
+    found = assigned(
         asks((0, 0), (1, 0), chip=chip), world(waits, hami=state(chip), annotations=lock("p16"))
     )
 
@@ -208,9 +189,9 @@ def test_a_soft_slice_that_meets_another_without_taking_turns_is_told_of() -> No
     soft = pod("p1", f"{device(0, 4096)};", annotations=SOFT)
     hami = state(soft=True)
 
-    told = _assigned(asks((0, 0)), world(soft, other, hami=hami, annotations=lock("p1")))
-    alone = _assigned(asks((0, 0)), world(soft, hami=hami, annotations=lock("p1")))
-    hard = _assigned(asks((0, 0)), world(pod("p1", X), other, annotations=lock("p1")))
+    told = assigned(asks((0, 0)), world(soft, other, hami=hami, annotations=lock("p1")))
+    alone = assigned(asks((0, 0)), world(soft, hami=hami, annotations=lock("p1")))
+    hard = assigned(asks((0, 0)), world(pod("p1", X), other, annotations=lock("p1")))
 
     assert "default/p2" in told.remarks[0]
     assert (alone.remarks, hard.remarks) == ((), ())
@@ -225,9 +206,9 @@ def test_two_containers_are_two_calls_and_the_lock_goes_after_the_last() -> None
     runtime = info((0, {"temp": SLICE}), (1, {"temp": "vir10_3c_32g"}))
     first = pod("p1", slots, runtime=runtime, containers=[container("a"), container("b")])
 
-    one = _assigned(asks((0, 0)), world(first, annotations=lock("p1")))
+    one = assigned(asks((0, 0)), world(first, annotations=lock("p1")))
     second = _with(first, _committed(one))
-    two = _assigned(asks((0, 1)), world(second, annotations=lock("p1")))
+    two = assigned(asks((0, 1)), world(second, annotations=lock("p1")))
 
     assert (one.container, one.npus, one.slice) == ("a", (0,), TemplateSlice(template=SLICE))
     assert _committed(one) == {"hami.io/Ascend910B3-devices-to-allocate": f";{device(1, 32768)};"}
@@ -255,8 +236,8 @@ def test_an_init_container_and_a_container_take_their_slots_in_turn() -> None:
         ],
     )
 
-    one = _assigned(asks((0, 0)), world(init, annotations=lock("p9")))
-    two = _assigned(asks((0, 0)), world(_with(init, _committed(one)), annotations=lock("p9")))
+    one = assigned(asks((0, 0)), world(init, annotations=lock("p9")))
+    two = assigned(asks((0, 0)), world(_with(init, _committed(one)), annotations=lock("p9")))
 
     assert (one.container, two.container) == ("init-a", "main")
     assert _committed(one) == {"hami.io/Ascend910B3-devices-to-allocate": f";;{device(0, 16384)};"}
@@ -279,9 +260,9 @@ def test_two_containers_on_one_device_have_their_own_quotas() -> None:
     )
     hami = state(soft=True)
 
-    one = _assigned(asks((0, 0)), world(first, hami=hami, annotations=lock("p10")))
+    one = assigned(asks((0, 0)), world(first, hami=hami, annotations=lock("p10")))
     rest = _with(first, _committed(one))
-    two = _assigned(asks((0, 1)), world(rest, hami=hami, annotations=lock("p10")))
+    two = assigned(asks((0, 1)), world(rest, hami=hami, annotations=lock("p10")))
 
     quotas = [
         (each.slice.memory_mib, each.slice.core_percent, each.slice.directory)
@@ -303,7 +284,7 @@ def test_a_dense_slot_is_of_the_container_that_asks_and_an_ownerless_lock_goes()
     )
     ownerless = {"hami.io/mutex.lock": "2026-01-01T00:00:01Z"}
 
-    found = _assigned(asks((0, 0)), world(waits, hami=state(soft=True), annotations=ownerless))
+    found = assigned(asks((0, 0)), world(waits, hami=state(soft=True), annotations=ownerless))
 
     assert found.container == "train"
     assert isinstance(found.slice, SoftSlice)
@@ -324,7 +305,7 @@ def _with(before: Pod, annotations: Mapping[str, str | None]) -> Pod:
 def test_a_device_of_another_node_is_refused_and_its_pod_failed() -> None:
     waits = pod("p1", f"{device(0xFFFF, 16384)};", runtime=info((0xFFFF, {"temp": SLICE})))
 
-    found = _refused(asks((0, 0)), world(waits, annotations=lock("p1")))
+    found = refused(asks((0, 0)), world(waits, annotations=lock("p1")))
 
     assert found.reason is RefusalReason.UNKNOWN_DEVICE
     assert found.pod == waits.ref
@@ -340,21 +321,21 @@ def test_a_sick_device_is_refused_unless_that_is_wanted() -> None:
     waits, sick = pod("p1", X), node_view(sick=[0])
     lax = state(rules=HamiRules(refuse_unhealthy=False))
 
-    found = _refused(asks((1, 0)), world(waits, view=sick, annotations=lock("p1")))
+    found = refused(asks((1, 0)), world(waits, view=sick, annotations=lock("p1")))
 
     assert found.reason is RefusalReason.UNHEALTHY_DEVICE
     assert "--hami-refuse-unhealthy" in found.detail
-    passed = _assigned(asks((1, 0)), world(waits, view=sick, hami=lax, annotations=lock("p1")))
+    passed = assigned(asks((1, 0)), world(waits, view=sick, hami=lax, annotations=lock("p1")))
     assert "it passes by --hami-refuse-unhealthy=false" in passed.remarks[0]
     other = world(waits, view=node_view(sick=[5]), hami=lax, annotations=lock("p1"))
-    assert _assigned(asks((1, 0)), other).remarks == ()
+    assert assigned(asks((1, 0)), other).remarks == ()
 
 
 def test_the_health_of_the_devices_that_the_kubelet_names_says_nothing() -> None:
     """KL-10: they are arbitrary ones."""
     seen = world(pod("p1", X), view=node_view(sick=[5]), annotations=lock("p1"))
 
-    assert _assigned(asks((5, 1)), seen).npus == (0,)
+    assert assigned(asks((5, 1)), seen).npus == (0,)
 
 
 @pytest.mark.parametrize(
@@ -368,7 +349,7 @@ def test_the_health_of_the_devices_that_the_kubelet_names_says_nothing() -> None
     ids=["no such share", "no such NPU", "another plugin's", "no name at all"],
 )
 def test_an_id_that_is_not_offered_is_refused_and_named(request_: AllocationRequest) -> None:
-    found = _refused(request_, world(pod("p1", X), annotations=lock("p1")))
+    found = refused(request_, world(pod("p1", X), annotations=lock("p1")))
 
     assert found.reason is RefusalReason.UNKNOWN_DEVICE
     assert request_.devices[0] in found.detail
@@ -379,14 +360,14 @@ def test_an_id_twice_and_none_at_all_are_refused() -> None:
     seen = world(pod("p1", X), annotations=lock("p1"))
     nothing = AllocationRequest(resource=CHIP_910B3.resource, devices=())
 
-    assert _refused(asks((0, 0), (0, 0)), seen).reason is RefusalReason.DUPLICATE_DEVICE
-    assert _refused(nothing, seen).reason is RefusalReason.NO_DEVICE
+    assert refused(asks((0, 0), (0, 0)), seen).reason is RefusalReason.DUPLICATE_DEVICE
+    assert refused(nothing, seen).reason is RefusalReason.NO_DEVICE
 
 
 def test_nothing_is_assigned_while_no_chip_is_configured() -> None:
     seen = dataclasses.replace(world(pod("p1", X)), hami=None)
 
-    assert _refused(asks((0, 0)), seen).reason is RefusalReason.NOT_READY
+    assert refused(asks((0, 0)), seen).reason is RefusalReason.NOT_READY
 
 
 @pytest.mark.parametrize(
@@ -399,7 +380,7 @@ def test_nothing_is_assigned_while_no_chip_is_configured() -> None:
 def test_an_annotation_that_can_not_be_read_is_refused_and_named(key: str, text: str) -> None:
     waits = pod("p1", X, annotations={key: text})
 
-    found = _refused(asks((0, 0)), world(waits, annotations=lock("p1")))
+    found = refused(asks((0, 0)), world(waits, annotations=lock("p1")))
 
     assert found.reason is RefusalReason.BAD_ANNOTATION
     assert key in found.detail
@@ -411,7 +392,7 @@ def test_a_template_of_several_devices_is_refused_early() -> None:
     slots = f"{device(0, 16384)}{device(1, 16384)};"
     waits = pod("p1", slots, runtime=info((0, {"temp": SLICE}), (1, {"temp": SLICE})))
 
-    found = _refused(asks((0, 0), (1, 0)), world(waits, annotations=lock("p1")))
+    found = refused(asks((0, 0), (1, 0)), world(waits, annotations=lock("p1")))
 
     assert found.reason is RefusalReason.BAD_MODE
     assert SLICE in found.detail
@@ -436,7 +417,7 @@ def test_without_runtime_info_the_slot_says_the_template(
     waits = pod("p1", f"{device(0, memory, word=chip.word)};", chip=chip)
     wanted: Slice = TemplateSlice(template=template) if template else WholeSlice()
 
-    found = _assigned(
+    found = assigned(
         asks((0, 0), chip=chip), world(waits, hami=state(chip), annotations=lock("p1"))
     )
 
@@ -447,7 +428,7 @@ def test_a_template_that_nobody_configured_is_passed_on() -> None:
     """The driver may know more names than the configuration."""
     waits = pod("p1", X, runtime=info((0, {"temp": "vir99"})))
 
-    found = _assigned(asks((0, 0)), world(waits, annotations=lock("p1")))
+    found = assigned(asks((0, 0)), world(waits, annotations=lock("p1")))
 
     assert found.slice == TemplateSlice(template="vir99")
 
@@ -460,7 +441,7 @@ def test_an_entry_that_is_not_of_the_device_is_none(
 ) -> None:
     waits = pod("p1", X, runtime=info(*entries))
 
-    found = _assigned(asks((0, 0)), world(waits, annotations=lock("p1")))
+    found = assigned(asks((0, 0)), world(waits, annotations=lock("p1")))
 
     assert found.slice == TemplateSlice(template=SLICE)
 
@@ -468,7 +449,7 @@ def test_an_entry_that_is_not_of_the_device_is_none(
 def test_a_pod_without_a_grant_on_record_gets_what_its_slot_says() -> None:
     waits = pod("p1", X, annotations={"hami.io/Ascend910B3-devices-allocated": None}, uid="u")
 
-    found = _assigned(asks((0, 0)), world(waits, annotations=lock("p1")))
+    found = assigned(asks((0, 0)), world(waits, annotations=lock("p1")))
 
     assert (found.slice, found.container) == (TemplateSlice(template=SLICE), "")
 
@@ -478,7 +459,7 @@ def test_a_soft_slice_of_an_unknown_container_has_a_directory_of_its_slot() -> N
     unknown = {"hami.io/Ascend910B3-devices-allocated": None, **SOFT}
     waits = pod("p1", f";{X}", annotations=unknown, uid="u")
 
-    found = _assigned(asks((0, 0)), world(waits, hami=state(soft=True), annotations=lock("p1")))
+    found = assigned(asks((0, 0)), world(waits, hami=state(soft=True), annotations=lock("p1")))
 
     assert isinstance(found.slice, SoftSlice)
     assert (found.container, found.slice.directory) == ("", "u_slot1")

@@ -2,15 +2,13 @@
 
 from ascend_agent.dialects.hami.assign import assign
 from ascend_agent.model.allocation import (
-    AllocationRequest,
-    Assignment,
     NeedFresh,
     RefusalReason,
 )
-from ascend_agent.model.cluster import NodeAnnotationRemoval, PodEdit
+from ascend_agent.model.cluster import PodEdit
 from ascend_agent.model.hami import HamiRules
 from ascend_agent.model.pods import PodKey
-from ascend_agent.model.world import World
+from tests.dialects.hami.decided import REMOVED, assigned, unknown
 from tests.fakes.hami import (
     asks,
     container,
@@ -24,28 +22,11 @@ from tests.fakes.hami import (
 X = f"{device(0, 16384)};"
 
 
-def _assigned(request: AllocationRequest, seen: World) -> Assignment:
-    found = assign(request, seen)
-    assert isinstance(found, Assignment), found
-    return found
-
-
-def _unknown(request: AllocationRequest, seen: World) -> NeedFresh:
-    found = assign(request, seen)
-    assert isinstance(found, NeedFresh), found
-    return found
-
-
-REMOVED = (
-    NodeAnnotationRemoval(key="hami.io/mutex.lock", expected="2026-01-01T00:00:01Z,default,p1"),
-)
-
-
 def test_the_owner_of_the_lock_is_served_though_another_waits_for_as_many() -> None:
     other = pod("p2", f"{device(1, 16384)};", bound_at=1)
     owner = pod("p1", X, bound_at=2)
 
-    found = _assigned(asks((3, 0)), world(other, owner, annotations=lock("p1")))
+    found = assigned(asks((3, 0)), world(other, owner, annotations=lock("p1")))
 
     assert found.pod == owner.ref
 
@@ -56,7 +37,7 @@ def test_a_pod_that_waits_for_another_number_is_not_served() -> None:
     one = pod("p1", X, bound_at=2)
     ownerless = {"hami.io/mutex.lock": "2026-01-01T00:00:01Z"}
 
-    found = _assigned(asks((3, 0)), world(two, one, annotations=ownerless))
+    found = assigned(asks((3, 0)), world(two, one, annotations=ownerless))
 
     assert found.pod == one.ref
 
@@ -66,7 +47,7 @@ def test_a_pod_that_has_all_its_devices_is_left_alone() -> None:
     pulling = pod("p2", ";", allocated=X, annotations={"hami.io/bind-phase": "success"})
     waits = pod("p1", X)
 
-    found = _assigned(asks((3, 0)), world(pulling, waits, annotations=lock("p1")))
+    found = assigned(asks((3, 0)), world(pulling, waits, annotations=lock("p1")))
 
     assert found.pod == waits.ref
 
@@ -81,7 +62,7 @@ def test_the_next_container_of_the_pod_served_last_needs_no_lock() -> None:
     )
     seen = world(rest, pod("p2", X), annotations=lock("p2"), facts={"served": rest.uid})
 
-    found = _assigned(asks((3, 0)), seen)
+    found = assigned(asks((3, 0)), seen)
 
     assert (found.pod, found.container) == (rest.ref, "b")
     assert found.settle == (), "the lock is another pod's"
@@ -97,26 +78,26 @@ def test_the_pod_served_last_needs_nobody_to_be_asked_about_the_lock() -> None:
     )
     seen = world(rest, annotations=lock("new"), facts={"served": rest.uid})
 
-    assert _assigned(asks((3, 0)), seen).container == "b"
+    assert assigned(asks((3, 0)), seen).container == "b"
 
 
 def test_nothing_is_decided_while_nobody_waits() -> None:
     """The watch lags behind the kubelet: what is missing is read."""
-    found = _unknown(asks((0, 0)), world(annotations=lock("p1")))
+    found = unknown(asks((0, 0)), world(annotations=lock("p1")))
 
     assert found.pods == (PodKey(namespace="default", name="p1"),)
     assert found.otherwise.reason is RefusalReason.NO_POD
     assert found.otherwise.failure == ()
     assert "schedulerName" in found.otherwise.detail
-    live = _unknown(asks((0, 0)), world(facts={"fresh": True}))
+    live = unknown(asks((0, 0)), world(facts={"fresh": True}))
     assert "no pod of this node has devices" in live.otherwise.detail
-    other = _unknown(asks((0, 0), (1, 0)), world(pod("p1", X)))
+    other = unknown(asks((0, 0), (1, 0)), world(pod("p1", X)))
     assert "pods that wait want another number: default/p1 (1)" in other.otherwise.detail
 
 
 def test_nothing_is_decided_while_the_lock_names_a_pod_nobody_has_seen() -> None:
     """HAMi A4: it may be the very pod that the kubelet asks for."""
-    found = _unknown(asks((0, 0)), world(pod("p1", X), annotations=lock("new")))
+    found = unknown(asks((0, 0)), world(pod("p1", X), annotations=lock("new")))
 
     assert found.pods == (PodKey(namespace="default", name="new"),)
     assert "it may be for default/p1 (1), which could not be made sure of" in found.otherwise.detail
@@ -124,7 +105,7 @@ def test_nothing_is_decided_while_the_lock_names_a_pod_nobody_has_seen() -> None
 
 
 def test_nothing_is_decided_while_nobody_knows_the_lock() -> None:
-    found = _unknown(asks((0, 0)), world(pod("p1", X), facts={"node": None}))
+    found = unknown(asks((0, 0)), world(pod("p1", X), facts={"node": None}))
 
     assert found.pods == ()
 
@@ -134,7 +115,7 @@ def test_of_two_that_might_be_meant_the_choice_waits_for_a_live_look() -> None:
     first, second = pod("p1", X, bound_at=1), pod("p2", f"{device(1, 16384)};", bound_at=2)
 
     assert isinstance(assign(asks((5, 0)), world(first, second)), NeedFresh)
-    found = _assigned(asks((5, 0)), world(first, second, facts={"fresh": True}))
+    found = assigned(asks((5, 0)), world(first, second, facts={"fresh": True}))
     assert found.pod == first.ref
 
 
@@ -147,9 +128,9 @@ def test_strictly_nobody_but_the_owner_of_a_lock_is_served() -> None:
     alone = world(other, hami=strict, annotations=lock("p1"), facts={"fresh": True})
     unlocked = world(other, hami=strict, facts={"fresh": True})
 
-    assert _assigned(asks((0, 0)), both).pod == owner.ref
-    assert _assigned(asks((0, 0)), unlocked).pod == other.ref
-    refused = _unknown(asks((0, 0)), alone).otherwise
+    assert assigned(asks((0, 0)), both).pod == owner.ref
+    assert assigned(asks((0, 0)), unlocked).pod == other.ref
+    refused = unknown(asks((0, 0)), alone).otherwise
     assert "--hami-strict-lock" in refused.detail
     assert "default/p2" in refused.detail
 
@@ -163,7 +144,7 @@ def test_strictly_an_owner_that_is_still_being_bound_is_waited_for() -> None:
 
     seen = world(pod("p1", X), hami=strict, annotations=lock("heir"), facts=facts)
 
-    assert "--hami-strict-lock" in _unknown(asks((0, 0)), seen).otherwise.detail
+    assert "--hami-strict-lock" in unknown(asks((0, 0)), seen).otherwise.detail
 
 
 def test_strictly_an_owner_that_is_gone_is_none() -> None:
@@ -172,7 +153,7 @@ def test_strictly_an_owner_that_is_gone_is_none() -> None:
     gone = {PodKey(namespace="default", name="p1"): None}
     facts = {"fresh": True, "others": gone}
 
-    found = _assigned(asks((0, 0)), world(other, hami=strict, annotations=lock("p1"), facts=facts))
+    found = assigned(asks((0, 0)), world(other, hami=strict, annotations=lock("p1"), facts=facts))
 
     assert (found.pod, found.settle) == (other.ref, REMOVED)
 
@@ -180,7 +161,7 @@ def test_strictly_an_owner_that_is_gone_is_none() -> None:
 def test_the_owner_of_the_lock_is_failed_where_it_waits_for_another_number() -> None:
     """And nobody else: whose request it is can't be told (HAMi A5)."""
     owner = pod("p1", f"{device(0, 65536)}{device(1, 65536)};")
-    found = _unknown(asks((0, 0)), world(owner, annotations=lock("p1"))).otherwise
+    found = unknown(asks((0, 0)), world(owner, annotations=lock("p1"))).otherwise
 
     phase: dict[str, str | None] = {"hami.io/bind-phase": "failed"}
     assert found.pod == owner.ref
@@ -195,7 +176,7 @@ def test_the_owner_of_the_lock_is_failed_where_it_waits_for_another_number() -> 
 def test_nobody_is_failed_where_the_lock_names_no_pod_that_waits() -> None:
     other = pod("p1", f"{device(0, 65536)}{device(1, 65536)};")
     for annotations in ({}, lock("gone"), {"hami.io/mutex.lock": "2026-01-01T00:00:01Z"}):
-        found = _unknown(asks((0, 0)), world(other, annotations=annotations)).otherwise
+        found = unknown(asks((0, 0)), world(other, annotations=annotations)).otherwise
 
         assert (found.pod, found.failure) == (None, ())
         assert "default/p1 (2)" in found.detail

@@ -4,15 +4,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from ascend_agent.dialects.hami.assign import assign
-from ascend_agent.model.allocation import (
-    AllocationRequest,
-    Assignment,
-    Refused,
-)
 from ascend_agent.model.cluster import NodeAnnotationRemoval, PodEdit
 from ascend_agent.model.pods import Pod, PodKey, PodPhase
-from ascend_agent.model.world import World
+from tests.dialects.hami.decided import assigned, refused
 from tests.fakes.hami import (
     asks,
     device,
@@ -22,18 +16,6 @@ from tests.fakes.hami import (
 )
 
 X = f"{device(0, 16384)};"
-
-
-def _assigned(request: AllocationRequest, seen: World) -> Assignment:
-    found = assign(request, seen)
-    assert isinstance(found, Assignment), found
-    return found
-
-
-def _refused(request: AllocationRequest, seen: World) -> Refused:
-    found = assign(request, seen)
-    assert isinstance(found, Refused), found
-    return found
 
 
 @pytest.mark.parametrize(
@@ -51,7 +33,7 @@ def test_a_lock_of_a_pod_that_is_gone_goes_with_the_pod_that_is_served(
     """HAMi A4: 404 was fatal, and the lock was kept."""
     seen = world(pod("p1", X), annotations=lock("gone"), facts={"fresh": True, "others": others})
 
-    found = _assigned(asks((0, 0)), seen)
+    found = assigned(asks((0, 0)), seen)
 
     assert found.settle == (
         NodeAnnotationRemoval(
@@ -68,7 +50,7 @@ def test_a_lock_of_a_pod_that_is_still_being_bound_stays() -> None:
         pod("p1", X), annotations=lock("heir"), facts={"fresh": True, "others": {heir: unbound}}
     )
 
-    found = _assigned(asks((0, 0)), seen)
+    found = assigned(asks((0, 0)), seen)
 
     assert (found.pod, found.settle) == (pod("p1", X).ref, ())
     assert found.kept_lock == "2026-01-01T00:00:01Z,default,heir"
@@ -79,6 +61,6 @@ def test_a_failure_leaves_the_lock_of_another_pod_alone() -> None:
     rest = pod("p1", f"{device(0xFFFF, 16384)};")
     seen = world(rest, pod("p2", X), annotations=lock("p2"), facts={"served": rest.uid})
 
-    found = _refused(asks((0, 0)), seen)
+    found = refused(asks((0, 0)), seen)
 
     assert [type(edit) for edit in found.failure] == [PodEdit]
