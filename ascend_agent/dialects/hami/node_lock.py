@@ -69,7 +69,8 @@ def is_stale(owner: Pod | None, *, word: str) -> bool:
     left = owner.annotations.get(keys.to_allocate(word))
     if owner.terminating:
         slots = parse_slots(left or "")
-        return owner.node is None or isinstance(slots, BadText) or not any(slots)
+        failed = owner.annotations.get(keys.BIND_PHASE) == keys.FAILED
+        return owner.node is None or failed or isinstance(slots, BadText) or not any(slots)
     if left is None:
         return False  # not ours, or not annotated yet
     slots = parse_slots(left)

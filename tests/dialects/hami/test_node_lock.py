@@ -88,11 +88,12 @@ def test_a_lock_is_stale_once_its_owner_needs_it_no_more() -> None:
     "owner",
     [
         pod("p1", f"{device(0, 16384)};", on=None),
+        pod("p1", f"{device(0, 16384)};", annotations={"hami.io/bind-phase": "failed"}),
         pod("p1", ";;"),
         pod("p1", "U,w,x,y:;"),
         dataclasses.replace(pod("p1", ""), annotations={}),
     ],
-    ids=["not bound", "has all its devices", "unreadable", "another vendor's"],
+    ids=["not bound", "was asked for", "has all its devices", "unreadable", "another vendor's"],
 )
 def test_a_pod_that_is_deleted_and_that_the_kubelet_asks_nothing_for_needs_no_lock(
     owner: Pod,
