@@ -42,6 +42,15 @@ def test_a_pod_that_waits_for_another_number_is_not_served() -> None:
     assert found.pod == one.ref
 
 
+def test_a_pod_that_is_being_deleted_and_waits_for_another_number_is_not_the_one() -> None:
+    two = pod("p2", f"{device(0, 65536)}{device(1, 65536)};", bound_at=1, terminating=True)
+    waits = pod("p1", X, bound_at=2)
+
+    found = assigned(asks((0, 0)), world(two, waits, annotations=lock("p1")))
+
+    assert found.pod == waits.ref
+
+
 def test_a_pod_that_has_all_its_devices_is_left_alone() -> None:
     """HAMi A5: a pod that pulled its image was failed."""
     pulling = pod("p2", ";", allocated=X, annotations={"hami.io/bind-phase": "success"})
