@@ -54,18 +54,25 @@ class Calls:
         }
         return answer | stream
 
-    async def drain(self, *, grace_s: float, undo_s: float) -> None:
+    async def drain(self, *, grace_s: float, undo_s: float) -> float:
         """Refuse new calls; give running ones *grace_s*, then cancel them.
+
+        Return how much of *grace_s* running ones have left over; 0 where there was none.
 
         A cancelled call has *undo_s* to undo what it did; its caller is told UNAVAILABLE. The
         same happens at once where the drain itself is cancelled.
         """
         self._draining = True
+        if not self._running:
+            return 0
+        clock = asyncio.get_running_loop().time
+        until = clock() + grace_s
         try:
             await self._becomes_idle(grace_s)
         finally:
             if self._running:
                 await self._cancel(undo_s)
+        return max(until - clock(), 0)
 
     async def _cancel(self, undo_s: float) -> None:
         log.warning("calls cancelled at shutdown", extra={"missed": len(self._running)})

@@ -116,13 +116,13 @@ class KubeletEndpoint:
         cycle, self._cycle = self._cycle, None
         if cycle is None:
             return
-        limits = self._limits
+        limits, spare_s = self._limits, 0.0
         try:
             await cycle.server.stop_listening()
-            await cycle.calls.drain(grace_s=limits.allocate_grace_s, undo_s=limits.undo_s)
+            spare_s = await cycle.calls.drain(grace_s=limits.allocate_grace_s, undo_s=limits.undo_s)
         finally:
             self._lists.end_streams()
             try:
-                await cycle.server.shutdown(settle_s=limits.settle_s)
+                await cycle.server.shutdown(settle_s=limits.settle_s, spare_s=spare_s)
             finally:
                 sockets.remove(self._path, cycle.identity)

@@ -114,13 +114,17 @@ class GuardedProtocol(H2Protocol):
         self._gone(self)
 
     def say_goodbye(self) -> None:
-        """Send GOAWAY, so that the peer starts no call here any more, and close once flushed."""
+        """Send GOAWAY: the peer starts no call here any more, and leaves when it has read all."""
         connection: Connection = self.connection
         if connection.is_closing():
             return
         connection._connection.close_connection()  # noqa: SLF001 -- grpclib has no GOAWAY
         connection.flush()
-        self.processor.close("the agent is stopping")
+
+    def leave(self) -> None:
+        """Close once all is flushed."""
+        if not self.connection.is_closing():
+            self.processor.close("the agent is stopping")
 
     def _refuse(self, why: str) -> None:
         log.warning("connection broke the rules", extra={"why": why})

@@ -26,6 +26,7 @@ _STREAM_WINDOW = 64 * 1024
 _CONNECTION_WINDOW = 1024 * 1024
 _LAST_WAIT_S = 0.4  # with all that comes before it, an end takes less than 5 s (PY-2)
 _GOODBYE_S = 0.1
+_LATE_GOODBYE_S = 1.0
 
 
 class Service(Protocol):
@@ -88,8 +89,11 @@ class KubeletServer(grpclib.server.Server):
         if self._listener is not None:
             await stop_accepting(self._listener)
 
-    async def shutdown(self, *, settle_s: float) -> None:
+    async def shutdown(self, *, settle_s: float, spare_s: float = 0.0) -> None:
         """Let running calls end for *settle_s*, say goodbye, cut who is left, close.
+
+        With *spare_s* somebody was answered at the last moment, and has that long, a second at
+        most, to read it and leave: a client that still writes to us would lose the answer.
 
         ``wait_closed`` alone would wait for the peers: for ever on Python 3.12 and later while
         the kubelet holds its connection, and ``close`` alone would leave them connected.
@@ -107,6 +111,10 @@ class KubeletServer(grpclib.server.Server):
                 await asyncio.wait(running, timeout=settle_s)
             for peer in tuple(self._peers):
                 peer.say_goodbye()
+            if spare_s:
+                await _within(min(spare_s, _LATE_GOODBYE_S), self._alone)
+            for peer in tuple(self._peers):
+                peer.leave()
             await _within(_GOODBYE_S, self._alone)
         finally:
             self._cut()

@@ -322,6 +322,26 @@ async def test_an_allocate_in_flight_is_finished_before_the_end(
     assert looptime == 3
 
 
+@pytest.mark.parametrize(("leaves_s", "ends_s"), [(2.6, 2.6), (None, 3)], ids=["leaves", "stays"])
+async def test_who_was_answered_at_the_last_moment_has_time_to_read_it(
+    plugin_dir: Path, path: Path, looptime: LoopTimeProxy, leaves_s: float | None, ends_s: float
+) -> None:
+    """A kubelet on a busy machine was cut after 0.1 s, and one that still wrote lost the answer."""
+    held = asyncio.Event()
+    one = endpoint(plugin_dir, allocator=FakeAllocator(held=held))
+    await one.open()
+    async with raw_peer(path) as peer:
+        peer.call(headers(ALLOCATE), message(allocate_request("a")))
+        await asyncio.sleep(1)
+        asyncio.get_running_loop().call_later(1, held.set)
+        if leaves_s is not None:
+            asyncio.get_running_loop().call_later(leaves_s - 1, peer.abort)
+
+        await one.close()
+
+        assert ends_s - 0.01 < looptime < ends_s + 0.01
+
+
 async def test_an_allocate_that_hangs_is_undone_and_the_kubelet_told(
     plugin_dir: Path, path: Path, looptime: LoopTimeProxy
 ) -> None:
