@@ -140,6 +140,24 @@ class Scene:
         # What the shell starts has the shell's command line until it is a program of its own.
         return min(pid for pid, line in self.processes(uid) if HOLD in line)
 
+    async def held_at_last(self, name: str) -> frozenset[int]:
+        """Return what a pod of one NPU has; made anew, as by its controller, while it is rejected.
+
+        A kubelet that has just started takes pods up milliseconds after it let us register, and
+        may not have had our list by then.
+        """
+        while True:
+            found = await self.api.until(
+                pod_path(self.namespace, name),
+                lambda pod: pod is not None and pod["status"].get("phase") in {"Running", *_ENDED},
+            )
+            assert found is not None
+            if found["status"]["phase"] == "Running":
+                return await self.held(name)
+            assert "no healthy devices present" in found["status"]["message"], found["status"]
+            await self.delete(name)
+            await self.create(name, 1)
+
     async def refused(self, name: str) -> str:
         """Wait until a pod has failed before it ran, and return what its status says why."""
         pod = await self._phase(name, "Failed", "Running")

@@ -55,7 +55,7 @@ async def test_a_kubelet_that_restarts_under_load_gives_no_npu_twice(
         for name in names[6:]:
             await scene.create(name, 1)
 
-        held = [await scene.held(name) for name in names]
+        held = [await scene.held_at_last(name) for name in names]
         assert held[0] == early
         assert not any(one & other for one, other in combinations(held, 2))
         assert await agent.logged("registered with the kubelet", count=2)
