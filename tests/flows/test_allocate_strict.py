@@ -1,5 +1,7 @@
 """Where nobody but the owner of the node lock is served, whatever a pod writes about itself."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -22,15 +24,22 @@ def claim(scene: HamiScene, name: str, npu: int) -> None:
     scene.server.store.change(("pods", "default", name), {"metadata": {"annotations": notes}})
 
 
-async def test_a_pod_served_last_that_claims_more_takes_nothing_from_the_owner(
-    tmp_path: Path,
-) -> None:
-    """It was asked for first for a minute, and the owner's container got what it had written."""
-    async with hami_scene(tmp_path, one("greedy", 0), hami=STRICT, lock=of("greedy")) as scene:
+@asynccontextmanager
+async def greedy_scene(folder: Path) -> AsyncIterator[HamiScene]:
+    """Give a node on which the pod that was served last claims more than it was to get."""
+    async with hami_scene(folder, one("greedy", 0), hami=STRICT, lock=of("greedy")) as scene:
         await scene.ask((7, 0))
         await scene.settled()
         await scene.allocate.prefer([])  # by now it is seen that it has all it was to get
         claim(scene, "greedy", 3)
+        yield scene
+
+
+async def test_a_pod_served_last_that_claims_more_takes_nothing_from_the_owner(
+    tmp_path: Path,
+) -> None:
+    """It was asked for first for a minute, and the owner's container got what it had written."""
+    async with greedy_scene(tmp_path) as scene:
         scene.set_lock(of("owner"))
         scene.add(one("owner", 1, bound_at=2))
         await scene.seen()
@@ -42,11 +51,7 @@ async def test_a_pod_served_last_that_claims_more_does_not_beat_a_lock_that_is_s
     tmp_path: Path,
 ) -> None:
     """Where the watches show no lock there may be one by now, and its owner."""
-    async with hami_scene(tmp_path, one("greedy", 0), hami=STRICT, lock=of("greedy")) as scene:
-        await scene.ask((7, 0))
-        await scene.settled()
-        await scene.allocate.prefer([])  # by now it is seen that it has all it was to get
-        claim(scene, "greedy", 3)
+    async with greedy_scene(tmp_path) as scene:
         await scene.seen()
         scene.server.mute()
         scene.set_lock(of("owner"))

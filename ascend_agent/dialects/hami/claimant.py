@@ -24,20 +24,18 @@ def find_claimant(dies: Sequence[DieId], scene: Scene) -> Candidate | NeedFresh 
     """Return the pod whose next container is to get as many devices as the kubelet names."""
     facts, word = scene.facts, scene.chip.word
     waiting = find_waiting(facts.pods, node=facts.node_name, word=word)
-    fitting = [each for each in waiting if len(each.slot) == len(dies)]
+    going = find_waiting(facts.pods, node=facts.node_name, word=word, going=True)
+    fitting, dying = (
+        [each for each in found if len(each.slot) == len(dies)] for found in (waiting, going)
+    )
     owner = scene.lock.owner if scene.lock else None
     entitled = _entitled(scene, fitting, owner)
-    going = [
-        each
-        for each in find_waiting(facts.pods, node=facts.node_name, word=word, going=True)
-        if len(each.slot) == len(dies)
-    ]
     if not _decides(scene, entitled, owner):
-        first = None if entitled else _asked_before(going, None, scene)
+        first = None if entitled else _refusal_before(dying, None, scene)
         refusal = first or _nobody(scene, waiting, fitting, wanted=len(dies))
         return NeedFresh(pods=() if owner is None else (owner,), otherwise=refusal)
     chosen = rank(entitled, served=facts.served, lock=scene.lock, dies=dies)[0]
-    return _asked_before(going, chosen, scene) or chosen
+    return _refusal_before(dying, chosen, scene) or chosen
 
 
 def _entitled(
@@ -103,7 +101,7 @@ def _nobody(
     )
 
 
-def _asked_before(
+def _refusal_before(
     going: Sequence[Candidate], chosen: Candidate | None, scene: Scene
 ) -> Refused | None:
     """Return the refusal for a request that is of a pod that is being deleted, None: it is not.
