@@ -13,8 +13,9 @@ from ascend_agent.cluster.read import Reader
 from ascend_agent.cluster.refusals import Asked
 from ascend_agent.cluster.retry import PATIENCE, delay_s
 from ascend_agent.cluster.sender import AGAIN_ON_CONFLICT, Sender
+from ascend_agent.cluster.server import Request
 from ascend_agent.cluster.tally import Tally
-from ascend_agent.cluster.written import Written
+from ascend_agent.cluster.written import Values, Written
 from ascend_agent.errors import (
     ClusterUnreachableError,
     ConflictError,
@@ -88,20 +89,30 @@ class Editor:
 
     async def _edit_pod(self, edit: PodEdit) -> None:
         values = values_of(edit)
+        sent = 0
+
+        def request(missing: Values) -> Request:
+            nonlocal sent
+            sent += 1
+            return pod_patch(edit, missing)
+
         try:
             await self._pod_sender.send(
                 known=lambda: self._pod(edit),
                 values=lambda: values,
-                request=lambda missing: pod_patch(edit, missing),
+                request=request,
                 retries=AGAIN_ON_CONFLICT,  # many write to a pod at once while it starts
             )
         except RejectedError as error:
-            # Another pod's UID is refused as any other change of what can't change: look.
+            # Another UID and a failed test are refused as any other patch that can't be: look.
             found = await _patiently(lambda: self._reader.read_pod(edit.pod))
-            if found is None or found.uid != edit.uid:
-                why = f"the pod with UID {edit.uid} is gone"
-                raise ConflictError(error.verb, error.target, why) from error
-            raise
+            why = _why_refuted(edit, found)
+            if why is None:
+                raise
+            # An attempt whose answer was lost may have been carried out.
+            if sent > 1 and found is not None and self._pod_sender.holds(self._pod(edit), values):
+                return
+            raise ConflictError(error.verb, error.target, why) from error
 
     def _pod(self, edit: PodEdit) -> Pod | None:
         """Return the pod that *edit* is for; a namesake is none."""
@@ -153,6 +164,16 @@ class Editor:
             return True
         state = "has another value" if found is not None else "is not there"
         raise ConflictError(asked.verb, asked.target, f"annotation {edit.key} {state}")
+
+
+def _why_refuted(edit: PodEdit, found: Pod | None) -> str | None:
+    """Return why *edit* can't be meant for *found*, the pod as it is now; None: it can."""
+    if found is None or found.uid != edit.uid:
+        return f"the pod with UID {edit.uid} is gone"
+    for key, expected in edit.expects.items():
+        if found.annotations.get(key) != expected:
+            return f"annotation {key} has another value"
+    return None
 
 
 async def _patiently(read: Callable[[], Awaitable[T]]) -> T:

@@ -87,21 +87,24 @@ def node_patch(name: NodeName, values: Values, *, version: ObjectVersion | None 
 
 
 def pod_patch(edit: PodEdit, values: Values) -> Request:
-    """Return the merge patch that gives the pod *values*; its UID makes another one refuse it."""
+    """Return the patch that gives the pod *values*; its UID makes another one refuse it.
+
+    A merge patch, or where the edit expects something a JSON patch that tests for that.
+    """
+    steps = _steps(edit, values) if edit.expects else None
     return Request(
         method="PATCH",
         path=pod_path(edit.pod),
         asked=Asked(verb="patch", target=f"pods/{edit.pod}", rule="pods"),
         query=_MANAGER,
-        body={"metadata": {"uid": edit.uid, **_metadata(values)}},
-        content_type=_MERGE,
+        body=steps or {"metadata": {"uid": edit.uid, **_metadata(values)}},
+        content_type=_STEPS if steps else _MERGE,
     )
 
 
 def removal_patch(name: NodeName, edit: NodeAnnotationRemoval) -> Request:
     """Return the JSON patch that removes the annotation if it has the value expected."""
-    key = edit.key.replace("~", "~0").replace("/", "~1")
-    path = f"/metadata/annotations/{key}"
+    path = _pointer(MetadataField.ANNOTATIONS, edit.key)
     return Request(
         method="PATCH",
         path=node_path(name),
@@ -114,6 +117,20 @@ def removal_patch(name: NodeName, edit: NodeAnnotationRemoval) -> Request:
         content_type=_STEPS,
         accept=METADATA_ONLY,
     )
+
+
+def _steps(edit: PodEdit, values: Values) -> list[dict[str, str | None]]:
+    """Return tests of what *edit* expects, then what it sets; all or nothing is carried out."""
+    steps: list[tuple[str, str, str | None]] = [("test", "/metadata/uid", edit.uid)]
+    for key, expected in edit.expects.items():
+        steps.append(("test", _pointer(MetadataField.ANNOTATIONS, key), expected))
+    steps += [("add", _pointer(*place), value) for place, value in values.items()]
+    return [{"op": op, "path": path, "value": value} for op, path, value in steps]
+
+
+def _pointer(kind: MetadataField, key: str) -> str:
+    """Return where a label or annotation is (RFC 6901)."""
+    return f"/metadata/{kind.value}/{key.replace('~', '~0').replace('/', '~1')}"
 
 
 def _metadata(values: Values) -> dict[str, dict[str, str | None]]:

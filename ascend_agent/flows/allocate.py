@@ -60,13 +60,15 @@ class _Call:
 
     @property
     def commit(self) -> tuple[PodEdit, ...]:
-        """What must be acknowledged, one edit a pod: the last word on each key counts."""
+        """What must be acknowledged, one edit a pod: the last word on each key counts.
+
+        Of what is expected the first does, since that is what the API server has.
+        """
         merged: dict[PodRef, PodEdit] = {}
         for edit in self._pod_edits():
             ref = PodRef(key=edit.pod, uid=edit.uid)
             before = merged.get(ref)
-            annotations = {**(before.annotations if before else {}), **edit.annotations}
-            merged[ref] = replace(edit, annotations=annotations)
+            merged[ref] = edit if before is None else _merged(before, edit)
         return tuple(merged.values())
 
     def _pod_edits(self) -> Iterable[PodEdit]:
@@ -252,6 +254,15 @@ class Allocate:
                 slices=tuple(each.slice for each in call.assignments) if granted else (),
             )
         )
+
+
+def _merged(before: PodEdit, edit: PodEdit) -> PodEdit:
+    """Return one edit that does what both do, in that order."""
+    return replace(
+        edit,
+        annotations={**before.annotations, **edit.annotations},
+        expects={**edit.expects, **before.expects},
+    )
 
 
 def _without(request: PreferenceRequest, avoid: set[PluginDeviceId]) -> PreferenceRequest:

@@ -41,12 +41,17 @@ class NodeEdit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodEdit:
-    """The same for one pod; refused by the API server where another pod has the name by now."""
+    """The same for one pod; refused by the API server where another pod has the name by now.
+
+    It refuses it too where an annotation that ``expects`` names has another value, however late
+    the edit comes to it. Such an edit only sets annotations of a pod that has some.
+    """
 
     pod: PodKey
     uid: PodUid
     labels: Mapping[str, str | None]
     annotations: Mapping[str, str | None]
+    expects: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -133,6 +133,29 @@ async def a_removal_with_a_test_needs_the_value(ground: Ground) -> None:
     assert await ground.refused(ground.own, steps("v1"), content_type=JSON_PATCH) == 422
 
 
+async def a_change_with_tests_needs_uid_and_values_and_is_all_or_nothing(ground: Ground) -> None:
+    made = await ground.pod("p")
+    path = pod_path(ground.namespace, "p")
+    await ground.api.patch(path, {"metadata": {"annotations": {"a/b": "1", "c": "1"}}})
+
+    def steps(uid: str, value: str) -> list[Json]:
+        at = "/metadata/annotations/"
+        return [
+            {"op": "test", "path": "/metadata/uid", "value": uid},
+            {"op": "add", "path": f"{at}d", "value": "new"},
+            {"op": "test", "path": f"{at}a~1b", "value": value},
+            {"op": "add", "path": f"{at}a~1b", "value": "2"},
+        ]
+
+    uid = made["metadata"]["uid"]
+    for refused in (steps("00000000-0000-0000-0000-000000000000", "1"), steps(uid, "2")):
+        assert await ground.refused(path, refused, content_type=JSON_PATCH) == 422
+    found = await ground.api.get(path)
+    assert found["metadata"]["annotations"] == {"a/b": "1", "c": "1"}
+    after = await ground.api.patch(path, steps(uid, "1"), content_type=JSON_PATCH)
+    assert after["metadata"]["annotations"] == {"a/b": "2", "c": "1", "d": "new"}
+
+
 async def a_removal_from_no_annotations_at_all_is_refused_alike(ground: Ground) -> None:
     path = "/metadata/annotations/none"
     steps = [{"op": "test", "path": path, "value": "v"}, {"op": "remove", "path": path}]

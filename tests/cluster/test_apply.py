@@ -1,8 +1,9 @@
 """Each kind of edit gets what it needs, and Allocate never waits for the node's turn."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 
 import pytest
 from aiohttp import web
@@ -91,6 +92,29 @@ def edit(scene: Scene, value: str) -> PodEdit:
     return PodEdit(pod=KEY, uid=uid, labels={}, annotations={"given": value})
 
 
+def given(scene: Scene) -> str:
+    found: str = scene.server.store.get(pod("a")[0])["metadata"]["annotations"]["given"]
+    return found
+
+
+@contextmanager
+def broken_once(scene: Scene, *, then: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Have the first JSON patch carried out, and its answer lost; *then* comes right after."""
+    change, left = scene.server.store.change_by_steps, [1]
+
+    def once(*args: object) -> object:
+        answer = change(*args)  # type: ignore[arg-type]  # passed on as they came
+        if left:
+            left.clear()
+            then()
+            raise ConnectionResetError
+        return answer
+
+    scene.server.store.change_by_steps = once  # type: ignore[assignment, method-assign]  # a wire that breaks
+    yield
+    assert not left
+
+
 def lock(scene: Scene) -> str | None:
     found: str | None = (
         scene.server.store.get(node()[0])["metadata"].get("annotations", {}).get(LOCK)
@@ -140,6 +164,56 @@ async def test_a_pod_edit_that_can_not_be_is_refused(scene: Scene) -> None:
     async with editing(scene) as editor:
         with pytest.raises(RejectedError):
             await editor.apply(PodEdit(pod=KEY, uid=uid, labels={"a b": "c"}, annotations={}))
+
+
+async def test_a_pod_edit_that_expects_something_does_not_believe_the_cache(scene: Scene) -> None:
+    """What somebody wrote a moment ago is not written over."""
+    async with editing(scene) as editor:
+        await editor.apply(edit(scene, "1"))
+        scene.server.store.change(pod("a")[0], {"metadata": {"annotations": {"given": "x"}}})
+        with pytest.raises(ConflictError, match="annotation given has another value"):
+            await editor.apply(replace(edit(scene, "2"), expects={"given": "1"}))
+
+    assert given(scene) == "x"
+
+
+async def test_a_pod_edit_that_expects_something_and_whose_answer_was_lost_is_done(
+    scene: Scene,
+) -> None:
+    async with editing(scene) as editor:
+        await editor.apply(edit(scene, "1"))
+        with broken_once(scene):
+            await editor.apply(replace(edit(scene, "2"), expects={"given": "1"}))
+
+    assert given(scene) == "2"
+    assert scene.tally.patches == 3
+
+
+async def test_a_lost_answer_does_not_hide_what_others_wrote(scene: Scene) -> None:
+    def overtake() -> None:
+        scene.server.store.change(pod("a")[0], {"metadata": {"annotations": {"given": "x"}}})
+
+    async with editing(scene) as editor:
+        await editor.apply(edit(scene, "1"))
+        with broken_once(scene, then=overtake), pytest.raises(ConflictError):
+            await editor.apply(replace(edit(scene, "2"), expects={"given": "1"}))
+
+
+async def test_what_somebody_else_wrote_first_is_no_edit_of_ours(scene: Scene) -> None:
+    """Two agents that serve one pod must not both think that they did."""
+    async with editing(scene) as editor:
+        await editor.apply(edit(scene, "1"))
+        scene.server.store.change(pod("a")[0], {"metadata": {"annotations": {"given": "2"}}})
+        with pytest.raises(ConflictError):
+            await editor.apply(replace(edit(scene, "2"), expects={"given": "1"}))
+
+
+async def test_an_expectation_that_holds_does_not_explain_a_refusal(scene: Scene) -> None:
+    async with editing(scene) as editor:
+        await editor.apply(edit(scene, "1"))
+        scene.server.refuse(422, of=PATCH)
+        with pytest.raises(RejectedError):
+            await editor.apply(replace(edit(scene, "2"), expects={"given": "1"}))
 
 
 async def test_a_namesake_in_the_cache_proves_nothing(scene: Scene) -> None:
@@ -233,17 +307,8 @@ async def test_a_look_after_a_refusal_is_tried_again(scene: Scene) -> None:
 async def test_a_removal_whose_answer_was_lost_is_done(scene: Scene) -> None:
     """The second attempt's test fails because the first one had worked."""
     async with editing(scene) as editor:
-        change, left = scene.server.store.change_by_steps, [1]
-
-        def once(*args: object) -> object:
-            answer = change(*args)  # type: ignore[arg-type]  # passed on as they came
-            if left:
-                left.clear()
-                raise ConnectionResetError
-            return answer
-
-        scene.server.store.change_by_steps = once  # type: ignore[assignment, method-assign]  # a wire that breaks
-        await editor.apply(NodeAnnotationRemoval(key=LOCK, expected="t,ns,p1"))
+        with broken_once(scene):
+            await editor.apply(NodeAnnotationRemoval(key=LOCK, expected="t,ns,p1"))
 
     assert scene.tally.patches == 2
 

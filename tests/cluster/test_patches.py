@@ -112,6 +112,23 @@ def test_a_pods_patch_carries_its_uid() -> None:
     assert request.asked.target == "pods/ns/p"
 
 
+def test_a_pods_patch_tests_for_what_it_expects() -> None:
+    key = PodKey(namespace="ns", name="p")
+    expects = {"hami.io/a~b": "0", "c": "1"}
+    annotations: dict[str, str | None] = {"hami.io/a~b": "", "c": "2"}
+    edit = PodEdit(pod=key, uid=PodUid("u1"), labels={}, annotations=annotations, expects=expects)
+    request = pod_patch(edit, {(MetadataField.ANNOTATIONS, "c"): "2"})
+
+    assert request.path == "/api/v1/namespaces/ns/pods/p"
+    assert request.content_type == "application/json-patch+json"
+    assert request.body == [
+        {"op": "test", "path": "/metadata/uid", "value": "u1"},
+        {"op": "test", "path": "/metadata/annotations/hami.io~1a~0b", "value": "0"},
+        {"op": "test", "path": "/metadata/annotations/c", "value": "1"},
+        {"op": "add", "path": "/metadata/annotations/c", "value": "2"},
+    ]
+
+
 def test_a_removal_is_a_test_and_a_removal() -> None:
     """RFC 6901: a tilde and a slash in a key are escaped."""
     removal = NodeAnnotationRemoval(key="hami.io/mutex~lock", expected="v")

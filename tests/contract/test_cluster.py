@@ -399,6 +399,28 @@ async def test_a_pod_is_edited_while_it_is_the_same_one(kind: str, tmp_path: Pat
 
 
 @both
+async def test_a_pod_is_edited_while_it_is_as_expected(kind: str, tmp_path: Path) -> None:
+    async with side(kind, tmp_path) as one:
+        uid = one.add_pod("a", on="n1")
+
+        async def give(value: str, *, expects: Mapping[str, str]) -> None:
+            given: dict[str, str | None] = {"given": value}
+            await one.cluster.apply(
+                PodEdit(pod=key_of("a"), uid=uid, labels={}, annotations=given, expects=expects)
+            )
+
+        await give("1", expects={})
+        await give("2", expects={"given": "1"})
+        for expects in ({"given": "1"}, {"given": "2", "other": "x"}):
+            with pytest.raises(ConflictError):
+                await give("3", expects=expects)
+
+        found = await one.cluster.reader.read_pod(key_of("a"))
+        assert found is not None
+        assert found.annotations == {"given": "2"}
+
+
+@both
 async def test_an_annotation_goes_only_with_the_value_that_is_expected(
     kind: str, tmp_path: Path
 ) -> None:

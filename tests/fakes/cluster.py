@@ -238,6 +238,9 @@ class FakeCluster:
             raise NotFoundError("patch", f"pods/{edit.pod}", "there is none")
         if pod.uid != edit.uid:
             raise ConflictError("patch", f"pods/{edit.pod}", "another one by now")
+        for key, expected in edit.expects.items():
+            if pod.annotations.get(key) != expected:
+                raise ConflictError("patch", f"pods/{edit.pod}", f"annotation {key} differs")
         self.sent.append((asyncio.get_running_loop().time(), dict(edit.annotations)))
         annotations = {**pod.annotations, **edit.annotations}
         kept = {key: value for key, value in annotations.items() if value is not None}

@@ -331,16 +331,26 @@ async def test_a_device_of_another_node_fails_its_pod_and_frees_the_lock(tmp_pat
 
 
 def _pod_patches(scene: HamiScene) -> list[object]:
-    """Return the annotations of each patch of a pod; its UID is there besides, and nothing else."""
-    found = []
-    for path, body in scene.patches:
-        if "/pods/" not in path:
-            continue
-        assert isinstance(body, dict)
+    """Return the annotations that each patch of a pod sets: it sets nothing else.
+
+    Whose and what it must be before is there besides, its UID in each.
+    """
+    return [_set_by(body) for path, body in scene.patches if "/pods/" in path]
+
+
+def _set_by(body: object) -> dict[str, str]:
+    if isinstance(body, dict):
         assert set(body) == {"metadata"}
         assert set(body["metadata"]) == {"uid", "annotations"}
-        found.append(body["metadata"]["annotations"])
-    return found
+        annotations: dict[str, str] = body["metadata"]["annotations"]
+        return annotations
+    assert isinstance(body, list)
+    assert body[0]["path"] == "/metadata/uid"
+    assert {step["op"] for step in body} == {"test", "add"}
+    root = "/metadata/annotations/"
+    changes = [step for step in body if step["op"] == "add"]
+    assert all(step["path"].startswith(root) for step in changes)
+    return {step["path"].removeprefix(root).replace("~1", "/"): step["value"] for step in changes}
 
 
 def _mounts(scene: HamiScene, soft: str | None) -> list[tuple[str, str, bool]]:

@@ -1,5 +1,6 @@
 """What gets lost on the way: a pod, an answer, half of a pod, the word that a patch was made."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ from aiohttp import web
 
 from ascend_agent.errors import AllocationError
 from ascend_agent.model.kubelet import InstancePhase, InstanceState
+from ascend_agent.sim.cluster.store import RefusedError
 from tests.fakes.hami import container, device, pod
 from tests.fakes.hami_scene import LEFT, hami_scene, of, one, phase_of, refused, repairing, two
 from tests.fakes.running import running
@@ -77,7 +79,7 @@ async def test_a_patch_that_was_made_and_not_acknowledged_takes_one_slot(tmp_pat
         async def trouble(request: web.Request) -> web.StreamResponse | None:
             if request.method == "PATCH" and request.path.endswith("/pods/a") and lose:
                 lose.clear()
-                store.change(key, await request.json())
+                store.change_by_steps(key, await request.json())
                 return web.Response(status=503)
             return None
 
@@ -88,3 +90,34 @@ async def test_a_patch_that_was_made_and_not_acknowledged_takes_one_slot(tmp_pat
         assert not lose
         assert scene.annotations(two("a", 0, 1))[LEFT] == ";;"
         assert phase_of(scene, two("a", 0, 1)) == "success"
+
+
+async def test_what_an_api_server_that_hung_carries_out_late_undoes_nothing(
+    tmp_path: Path,
+) -> None:
+    """HAMi A10: the pod was given up by then; its slot and phase stay as they were written since.
+
+    A stopped API server carries out what it was sent in any order when it goes on, whether or not
+    somebody still waits for it.
+    """
+    async with hami_scene(tmp_path, two("a", 0, 1), lock=of("a")) as scene:
+        store, key = scene.server.store, ("pods", "default", "a")
+        unanswered: list[object] = []
+
+        async def hang(request: web.Request) -> web.StreamResponse | None:
+            if request.method == "PATCH" and request.path.endswith("/pods/a"):
+                unanswered.append(await request.json())
+                await asyncio.Event().wait()
+            return None
+
+        scene.server.troubles.append(hang)
+        await refused(scene, (7, 0))
+        scene.server.troubles.clear()
+        await asyncio.sleep(60)
+
+        assert phase_of(scene, two("a", 0, 1)) == "failed"
+        late = [body for body in unanswered if isinstance(body, list)]
+        for body in late:
+            with pytest.raises(RefusedError):
+                store.change_by_steps(key, body)
+        assert late

@@ -73,13 +73,16 @@ def _serve(
     edits: dict[str, str | None] = {key: without_slot(pod.annotations[key], chosen.index)}
     if is_last:
         edits[keys.BIND_PHASE] = keys.SUCCESS
+    # One that an API server that hung carries out late must not undo what was written since.
+    expects = {name: pod.annotations[name] for name in (key, keys.BIND_PHASE)}
+    commit = PodEdit(pod=pod.key, uid=pod.uid, labels={}, annotations=edits, expects=expects)
     return Assignment(
         resource=request.resource,
         npus=tuple(sorted(set(grant.phys))),
         slice=cutting.slice,
         pod=pod.ref,
         container=container,
-        commit=(PodEdit(pod=pod.key, uid=pod.uid, labels={}, annotations=edits),),
+        commit=(commit,),
         settle=scene.lock_edits(pod) if is_last else (),
         failure=failure,
         remarks=(

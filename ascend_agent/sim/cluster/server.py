@@ -174,7 +174,7 @@ class FakeApiServer:
                 if address.part:
                     return self.store.change_part(key, address.part, body)
                 return self.store.change(key, body)
-            case "PATCH", type_, list() if type_ == _STEPS:
+            case "PATCH", type_, list() if type_ == _STEPS and not address.part:
                 return self.store.change_by_steps(key, body)
         raise RefusedError(415, "UnsupportedMediaType", f"{request.method} {request.content_type}")
 

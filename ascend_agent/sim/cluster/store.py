@@ -117,7 +117,7 @@ class ApiStore:
         return self._update(key, item, _merge(item, patch))
 
     def change_by_steps(self, key: Key, steps: Iterable[Json]) -> Json:
-        """Apply a JSON patch of the operations test and remove."""
+        """Apply a JSON patch of the operations test, add and remove, all or nothing."""
         item = self.get(key)
         new = copy.deepcopy(item)
         for step in steps:
@@ -195,6 +195,8 @@ def _step(item: Json, step: Json) -> None:
     tested = step["op"] == "test" and there and place[last] == step["value"]
     if step["op"] == "remove" and there:
         del place[last]
+    elif step["op"] == "add" and isinstance(place, dict):
+        place[last] = step["value"]
     elif not tested:
         cause = {"reason": "UnexpectedServerResponse", "message": f"{json.dumps(step)} failed"}
         message = "the server rejected our request due to an error in our request"

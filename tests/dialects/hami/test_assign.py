@@ -62,6 +62,10 @@ def test_a_template_slice() -> None:
                 "hami.io/Ascend910B3-devices-to-allocate": ";",
                 "hami.io/bind-phase": "success",
             },
+            expects={
+                "hami.io/Ascend910B3-devices-to-allocate": X,
+                "hami.io/bind-phase": "allocating",
+            },
         ),
     )
     assert found.settle == REMOVED
