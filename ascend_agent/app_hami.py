@@ -24,6 +24,7 @@ from ascend_agent.flows.decide import Decide
 from ascend_agent.flows.enable_shares import EnableShares, SoftShares
 from ascend_agent.flows.follow_hami_config import FollowHamiConfig
 from ascend_agent.flows.hami_offers import HamiOffers
+from ascend_agent.flows.heard_pods import HeardPods
 from ascend_agent.flows.meter_hami import MeterHami
 from ascend_agent.flows.offers import SpecOf
 from ascend_agent.flows.own_shares import OwnShares
@@ -45,6 +46,7 @@ from ascend_agent.host.state_file import LocalStateFile
 from ascend_agent.host.stated_assets import StatedAssets
 from ascend_agent.interfaces import HostFiles, Injection, SchedulerDialect, SoftPreparation
 from ascend_agent.kubelet.endpoint import KubeletEndpoint
+from ascend_agent.kubelet.podresources import KubeletPodResources
 from ascend_agent.model.hami import SLOT, HamiChip
 from ascend_agent.model.ids import NodeName
 from ascend_agent.model.kubelet import AllocateServed, ListSent
@@ -150,11 +152,19 @@ def _allocator_of(
     settings, bus = parts.settings, parts.bus
     settlements = bus.settlements.claim("allocate")
     directories = LocalContainerDirectories(root=settings.hami_root)
+    pod_resources = KubeletPodResources(socket=settings.pod_resources_socket)
+    heard = HeardPods(pod_resources=pod_resources, bus=bus)
 
     def allocator(offers: HamiOffers) -> Allocate:
         return Allocate(
             offers=offers,
-            decide=Decide(offers=offers, bus=bus, clock=parts.clock, reader=parts.cluster.reader),
+            decide=Decide(
+                offers=offers,
+                bus=bus,
+                clock=parts.clock,
+                reader=parts.cluster.reader,
+                heard=heard,
+            ),
             answer=Answer(
                 offers=offers,
                 injection=injection,

@@ -462,6 +462,13 @@ class PodResources(Protocol):
 
         """
 
+    async def read_listed(self, resource: ResourceName) -> Mapping[PodKey, frozenset[str]]:
+        """Return which containers have devices of *resource*, by pod.
+
+        A pod is there, without any, from before the kubelet admits it. Init containers that end
+        are never told. Raises as ``read_holders``.
+        """
+
     def close(self) -> None:
         """Give the connection up; safe to repeat, and the next read makes a new one."""
 

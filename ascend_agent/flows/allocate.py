@@ -187,7 +187,8 @@ class Allocate:
             return
         for edit in call.commit:
             await self._edits.editor.apply(edit)
-        self._decide.remember(call.pod, call.commit)
+        doubted = any(each.doubted for each in call.assignments)
+        self._decide.remember(call.pod, call.commit, doubted=doubted)
 
     async def _fail(self, call: _Call) -> None:
         """Undo what was made and leave the failure to be settled; also where we are cancelled."""
@@ -239,6 +240,8 @@ class Allocate:
                 facts["remarks"] = list(remarks)
             if kept := [each.kept_lock for each in call.assignments if each.kept_lock]:
                 facts["kept_lock"] = kept[-1]
+            if any(each.again for each in call.assignments):
+                facts["again"] = True  # the kubelet began anew before it wrote down the answer
             log.info("allocated", extra=facts | {"npus": list(npus)})
         self._served.publish(
             AllocateServed(

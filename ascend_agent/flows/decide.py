@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 
 from ascend_agent.bus import Bus
 from ascend_agent.errors import AllocationError, ClusterError
+from ascend_agent.flows.heard_pods import HeardPods
 from ascend_agent.flows.offers import Offers
 from ascend_agent.interfaces import ClusterReader
 from ascend_agent.model.allocation import AllocationRequest, Assignment, NeedFresh, Refused
 from ascend_agent.model.cluster import PodEdit
-from ascend_agent.model.ids import PodUid
+from ascend_agent.model.ids import PodUid, ResourceName
 from ascend_agent.model.pods import Pod, PodKey, PodRef
 from ascend_agent.model.world import ClusterFacts, World
 from ascend_agent.runtime.beside import beside
@@ -40,15 +41,23 @@ class Decide:
     """Asks the dialect, and reads live what it lacks.
 
     *reader* None: there is nothing to be read, as in a dialect that goes by the kubelet alone.
+    *heard* None: the kubelet's own list of pods is none of its evidence.
     """
 
     def __init__(
-        self, *, offers: Offers, bus: Bus, clock: Clock, reader: ClusterReader | None
+        self,
+        *,
+        offers: Offers,
+        bus: Bus,
+        clock: Clock,
+        reader: ClusterReader | None,
+        heard: HeardPods | None = None,
     ) -> None:
         self._offers = offers
         self._bus = bus
         self._clock = clock
         self._reader = reader
+        self._heard = heard
         self._served: tuple[PodUid, float] | None = None
         self._unseen: dict[PodUid, tuple[PodEdit, float]] = {}
         self._trouble = ""
@@ -63,7 +72,10 @@ class Decide:
         if world.facts is None:
             return world
         self._forget_seen(world.facts.pods)
-        facts = replace(world.facts, served=self._lately())
+        if self._heard is not None and world.facts.known:
+            self._heard.forget(all_but=(pod.uid for pod in world.facts.pods))
+        heard = self._heard.heard if self._heard else None
+        facts = replace(world.facts, served=self._lately(), heard=heard)
         return _with_edits(replace(world, facts=facts), self._overlay)
 
     async def decide(
@@ -76,6 +88,8 @@ class Decide:
         for each in (self._bus.pods, self._bus.hami):
             each.attach(wakeup)
         self._trouble = ""
+        if self._heard is not None:
+            self._heard.begin()
         there: frozenset[PodUid] | None = None
         try:
             world = _with_edits(self.world(), pending)
@@ -95,14 +109,19 @@ class Decide:
             return self._give_up(outcome, there)
         return outcome if isinstance(outcome, Refused) else Decided(assignment=outcome, world=world)
 
-    def remember(self, pod: PodRef | None, edits: Sequence[PodEdit]) -> None:
+    def remember(
+        self, pod: PodRef | None, edits: Sequence[PodEdit], *, doubted: bool = False
+    ) -> None:
         """Note which pod was served, and what was acknowledged of it.
 
         The kubelet asks for its next container first; and the watches show what was acknowledged
-        a little later, when a slot that was taken must not seem free.
+        a little later, when a slot that was taken must not seem free. *doubted*: that it has all
+        that was said of the pod must come from the kubelet itself.
         """
         now = asyncio.get_running_loop().time()
         self._served = None if pod is None else (pod.uid, now)
+        if self._heard is not None and pod is not None and not doubted:
+            self._heard.note([pod.uid])
         self._lay_over(edits)
 
     def remember_failed(self, edits: Sequence[PodEdit]) -> None:
@@ -111,6 +130,8 @@ class Decide:
         The kubelet has given that pod up and asks for the next one at once, long before the API
         server shows why the first one waits no more.
         """
+        if self._heard is not None:
+            self._heard.note(edit.uid for edit in edits)
         self._lay_over(edits)
 
     @property
@@ -145,6 +166,16 @@ class Decide:
             await wakeup.wait(min(until, clock() + pause_s))
         return clock() < until
 
+    async def _listed(self, facts: ClusterFacts, resource: ResourceName) -> ClusterFacts:
+        """Return *facts* with what the kubelet says of its pods, as far as it does.
+
+        Read after the pods: whom it lists then has no news but its own.
+        """
+        if self._heard is None:
+            return facts
+        listed = await self._heard.read(resource, facts.pods)
+        return replace(facts, listed=listed, heard=self._heard.heard)
+
     def _lately(self) -> PodUid | None:
         if self._served is None:
             return None
@@ -154,6 +185,9 @@ class Decide:
     def _give_up(self, outcome: NeedFresh, there: frozenset[PodUid] | None) -> Refused:
         """Return the refusal; *there* are the pods that the first live read showed."""
         refusal = outcome.otherwise
+        if self._heard is not None and self._heard.trouble:
+            detail = f"{refusal.detail}; its list of pods: {self._heard.trouble}"
+            refusal = replace(refusal, detail=detail)
         if not self._trouble:
             # For a pod that was bound after the request came it can't be: it has its own to come.
             late = refusal.pod is not None and there is not None and refusal.pod.uid not in there
@@ -178,6 +212,7 @@ class Decide:
         try:
             async with asyncio.timeout_at(until):
                 facts = await _read_facts(reader, world.facts, lacking.pods)
+                facts = await self._listed(facts, world.resource)
         except TimeoutError:
             self._trouble = f"no answer within {self._patience_s:g} s"
         except ClusterError as error:

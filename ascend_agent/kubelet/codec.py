@@ -23,6 +23,7 @@ from ascend_agent.model.allocation import (
     PreferenceRequest,
 )
 from ascend_agent.model.ids import NumaNode, PluginDeviceId, ResourceName
+from ascend_agent.model.pods import PodKey
 
 API_VERSION = "v1beta1"
 # Encoding a first message loads more of betterproto2's libraries, which would hold up the loop in
@@ -233,8 +234,7 @@ def parse_pod(body: bytes) -> tuple[tuple[ResourceName, PluginDeviceId, Holder],
         BadMessageError: malformed.
 
     """
-    wire.check(body, _POD)
-    pod = pod_resources.PodResources.parse(body)
+    pod = _parse_pod(body)
     return tuple(
         (
             ResourceName(devices.resource_name),
@@ -245,6 +245,27 @@ def parse_pod(body: bytes) -> tuple[tuple[ResourceName, PluginDeviceId, Holder],
         for devices in container.devices
         for device in devices.device_ids
     )
+
+
+def parse_listed(body: bytes, *, resource: ResourceName) -> tuple[PodKey, frozenset[str]]:
+    """Return which pod it is, and which of its containers have devices of *resource*.
+
+    Raises:
+        BadMessageError: malformed.
+
+    """
+    pod = _parse_pod(body)
+    containers = (
+        container.name
+        for container in pod.containers
+        if any(each.resource_name == resource and each.device_ids for each in container.devices)
+    )
+    return PodKey(namespace=pod.namespace, name=pod.name), frozenset(containers)
+
+
+def _parse_pod(body: bytes) -> pod_resources.PodResources:
+    wire.check(body, _POD)
+    return pod_resources.PodResources.parse(body)
 
 
 LIST_REQUEST = bytes(pod_resources.ListPodResourcesRequest())

@@ -1,4 +1,4 @@
-"""The kubelet's own account of who holds which kubelet device.
+"""The kubelet's own account of its pods, and of who holds which kubelet device.
 
 Decided here: which version of the API is asked, and how a large answer is read without holding
 up the loop. What a holder means for an NPU is left to the dialect.
@@ -18,6 +18,7 @@ from ascend_agent.kubelet.channel import KubeletChannel
 from ascend_agent.kubelet.texts import shown
 from ascend_agent.model.allocation import Holder
 from ascend_agent.model.ids import PluginDeviceId, ResourceName
+from ascend_agent.model.pods import PodKey
 
 _V1 = "/v1.PodResourcesLister/List"
 _V1ALPHA1 = "/v1alpha1.PodResourcesLister/List"
@@ -59,6 +60,20 @@ class KubeletPodResources:
                 holders.setdefault(resource, {})[device] = holder
             await asyncio.sleep(0)  # a node has hundreds of pods, and the loop other work
         return holders
+
+    async def read_listed(self, resource: ResourceName) -> Mapping[PodKey, frozenset[str]]:
+        """Return which containers have devices of *resource*, by pod, pods without any as well.
+
+        Raises:
+            KubeletGoneError, KubeletBusyError, KubeletError: as ``read_holders``.
+
+        """
+        listed: dict[PodKey, frozenset[str]] = {}
+        for pod in codec.split_pods(await self._list()):
+            key, containers = codec.parse_listed(pod, resource=resource)
+            listed[key] = listed.get(key, frozenset()) | containers
+            await asyncio.sleep(0)  # as above
+        return listed
 
     def close(self) -> None:
         """Give the connection up; the next read makes a new one."""

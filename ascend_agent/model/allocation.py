@@ -90,7 +90,9 @@ class Assignment:
     they are; ``commit`` must be acknowledged before the answer, ``settle`` is edited after it and
     ``failure`` instead of it if the answer is never given, each whatever becomes of the others.
     ``remarks`` are worth telling the owner of the pod. ``kept_lock`` is a node lock that stays,
-    though this was the pod's last container: it is another's.
+    though this was the pod's last container: it is another's. ``again``: the container was
+    answered before, for a kubelet that knows nothing of it. ``doubted``: which of the pod's other
+    containers the kubelet has is not known.
     """
 
     resource: ResourceName
@@ -103,6 +105,8 @@ class Assignment:
     failure: tuple[Edit, ...] = ()
     remarks: tuple[str, ...] = ()
     kept_lock: str = ""
+    again: bool = False
+    doubted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

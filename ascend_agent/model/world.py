@@ -29,7 +29,10 @@ class ClusterFacts:
     ``node`` None: not known. ``pods`` are those of this node, once they are ``known``. ``others``
     are pods that were asked for by name and read live, None: there is no such pod. ``fresh``: Node
     and pods were read live for this decision. ``served`` is the pod that the last Allocate was
-    for, if that was lately.
+    for, if that was lately. ``listed`` is which containers the kubelet says have devices of the
+    resource, by pod, read since it asked; the pod that it asks for is there. ``heard`` are the
+    pods for which this very kubelet has asked and been told what they get; None: nobody keeps
+    account of that.
     """
 
     node_name: NodeName
@@ -39,6 +42,8 @@ class ClusterFacts:
     others: Mapping[PodKey, Pod | None] = field(default_factory=dict)
     fresh: bool = False
     served: PodUid | None = None
+    listed: Mapping[PodKey, frozenset[str]] | None = None
+    heard: frozenset[PodUid] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

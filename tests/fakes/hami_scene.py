@@ -19,6 +19,7 @@ from ascend_agent.flows.answer import Answer, SliceParts
 from ascend_agent.flows.decide import Decide
 from ascend_agent.flows.follow_cluster import FollowCluster
 from ascend_agent.flows.hami_offers import HamiOffers
+from ascend_agent.flows.heard_pods import HeardPods
 from ascend_agent.flows.repair_lock import RepairLock
 from ascend_agent.flows.settle_allocations import SettleAllocations
 from ascend_agent.injection import visible
@@ -38,6 +39,7 @@ from ascend_agent.slicing.by_die import MODE
 from tests.cluster.connected import connection, running, service_account
 from tests.fakes.hami import NODE, asks, container, device, node_view, pod, state
 from tests.fakes.host import FakeHost
+from tests.fakes.kubelet_list import FakeKubeletList
 
 PATHS = SoftPaths(root="/usr/local/hami-vnpu-core", region="/usr/local/hami-shared-region")
 LEFT = "hami.io/Ascend910B3-devices-to-allocate"
@@ -232,7 +234,7 @@ def pod_item(one: Pod) -> Json:
 
 
 @asynccontextmanager
-async def hami_scene(
+async def hami_scene(  # noqa: PLR0913 -- a scene has many sides
     folder: Path,
     *pods: Pod,
     lock: str | None = None,
@@ -241,6 +243,7 @@ async def hami_scene(
     timeout_s: float = 10,
     directories: ContainerDirectories | None = None,
     injection: Injection = visible.INJECTION,
+    kubelet: FakeKubeletList | None = None,
 ) -> AsyncIterator[HamiScene]:
     """Give a node with *pods* that the watches show already."""
     async with FakeApiServer().running() as server:
@@ -257,6 +260,7 @@ async def hami_scene(
             timeout_s=timeout_s,
             directories=directories,
             injection=injection,
+            kubelet=kubelet,
         ) as scene:
             scene.add(*pods)
             await scene.seen()
@@ -265,7 +269,7 @@ async def hami_scene(
 
 
 @asynccontextmanager
-async def agent_on(
+async def agent_on(  # noqa: PLR0913 -- a scene has many sides
     server: FakeApiServer,
     folder: Path,
     *,
@@ -274,8 +278,12 @@ async def agent_on(
     timeout_s: float = 10,
     directories: ContainerDirectories | None = None,
     injection: Injection = visible.INJECTION,
+    kubelet: FakeKubeletList | None = None,
 ) -> AsyncIterator[HamiScene]:
-    """Give a scene on *server* whose agent has only just started and has seen nothing yet."""
+    """Give a scene on *server* whose agent has only just started and has seen nothing yet.
+
+    *kubelet* None: the agent learns nothing of the kubelet's own list of pods.
+    """
     assert hami.chip is not None
     bus, clock, host = Bus([]), Clock(), soft_host()
     configured = bus.hami.claim("test")
@@ -294,12 +302,20 @@ async def agent_on(
         specs=lambda _: ascend910b.SPEC,
     )
     slices = SliceParts(plan=partial(plan, paths=PATHS), directories=directories or made)
+    if kubelet is not None:
+        kubelet.show(bus.directory.claim("test"))
     served, settlements = bus.served.claim("allocate"), bus.settlements.claim("allocate")
 
     def renewed() -> Allocate:
         return Allocate(
             offers=offers,
-            decide=Decide(offers=offers, bus=bus, clock=clock, reader=one.reader),
+            decide=Decide(
+                offers=offers,
+                bus=bus,
+                clock=clock,
+                reader=one.reader,
+                heard=HeardPods(pod_resources=kubelet, bus=bus) if kubelet else None,
+            ),
             answer=Answer(
                 offers=offers,
                 injection=injection,

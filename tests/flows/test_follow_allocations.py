@@ -15,7 +15,7 @@ from ascend_agent.flows.offers import ResourceOffers
 from ascend_agent.model.allocation import Holder
 from ascend_agent.model.ids import Millis, PhyId, PluginDeviceId, ResourceName
 from ascend_agent.model.kubelet import AllocateServed
-from ascend_agent.model.pods import PodPhase, Pods
+from ascend_agent.model.pods import PodKey, PodPhase, Pods
 from ascend_agent.model.world import SharePolicy
 from ascend_agent.runtime.clock import Clock
 from ascend_agent.slicing import whole
@@ -40,6 +40,9 @@ class _PodResources:
         if self.gone:
             raise KubeletGoneError("nobody answers")
         return self.held
+
+    async def read_listed(self, resource: ResourceName) -> Mapping[PodKey, frozenset[str]]:
+        raise AssertionError(f"nobody asked for the pods with {resource}")
 
     def close(self) -> None:
         self.closed = True

@@ -31,6 +31,7 @@ from ascend_agent.model.allocation import (
     Refused,
 )
 from ascend_agent.model.cluster import PodEdit
+from ascend_agent.model.hami import HamiChip
 from ascend_agent.model.health import NpuView
 from ascend_agent.model.pods import Pod
 from ascend_agent.model.slices import Slice, SoftSlice
@@ -68,21 +69,14 @@ def _serve(
         refused = replace(cutting, detail=detail, pod=pod.ref, failure=failure)
         waits = cutting.reason is RefusalReason.NOT_READY
         return NeedFresh(pods=(), otherwise=refused) if waits else refused
-    is_last = not any(slot for at, slot in enumerate(chosen.left) if at != chosen.index)
-    key = keys.to_allocate(chip.word)
-    edits: dict[str, str | None] = {key: without_slot(pod.annotations[key], chosen.index)}
-    if is_last:
-        edits[keys.BIND_PHASE] = keys.SUCCESS
-    # One that an API server that hung carries out late must not undo what was written since.
-    expects = {name: pod.annotations[name] for name in (key, keys.BIND_PHASE)}
-    commit = PodEdit(pod=pod.key, uid=pod.uid, labels={}, annotations=edits, expects=expects)
+    is_last = _is_last(chosen, chip)
     return Assignment(
         resource=request.resource,
         npus=tuple(sorted(set(grant.phys))),
         slice=cutting.slice,
         pod=pod.ref,
         container=container,
-        commit=(commit,),
+        commit=() if chosen.again else (_taken(chosen, chip, is_last=is_last),),
         settle=scene.lock_edits(pod) if is_last else (),
         failure=failure,
         remarks=(
@@ -91,7 +85,28 @@ def _serve(
             *_shared(chosen, cutting.slice, scene),
         ),
         kept_lock=scene.kept_lock(pod) if is_last else "",
+        again=chosen.again,
+        doubted=chosen.doubted,
     )
+
+
+def _is_last(chosen: Candidate, chip: HamiChip) -> bool:
+    """Return whether no container of the pod waits besides."""
+    if chosen.again:
+        left = parse_slots(chosen.pod.annotations.get(keys.to_allocate(chip.word), ""))
+        return not isinstance(left, BadText) and not any(left)
+    return not any(slot for at, slot in enumerate(chosen.left) if at != chosen.index)
+
+
+def _taken(chosen: Candidate, chip: HamiChip, *, is_last: bool) -> PodEdit:
+    """Return the edit that takes the slot out, with the phase of a pod that has all it gets."""
+    pod, key = chosen.pod, keys.to_allocate(chip.word)
+    edits: dict[str, str | None] = {key: without_slot(pod.annotations[key], chosen.index)}
+    if is_last:
+        edits[keys.BIND_PHASE] = keys.SUCCESS
+    # One that an API server that hung carries out late must not undo what was written since.
+    expects = {name: pod.annotations[name] for name in (key, keys.BIND_PHASE)}
+    return PodEdit(pod=pod.key, uid=pod.uid, labels={}, annotations=edits, expects=expects)
 
 
 def _grant(chosen: Candidate, scene: Scene) -> tuple[SlotGrant, str] | Refused:

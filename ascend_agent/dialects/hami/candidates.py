@@ -26,11 +26,17 @@ _NO_TIME: Final = 2**63
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A pod that waits for devices; ``index`` is the first slot of ``left`` that has some."""
+    """A pod that waits for devices; ``index`` is the first slot of ``left`` that has some.
+
+    ``again``: they were handed out, and the kubelet knows nothing of it. ``doubted``: it is not
+    known what else of the pod the kubelet has (``asked_again``).
+    """
 
     pod: Pod
     left: tuple[Slot, ...]
     index: int
+    again: bool = False
+    doubted: bool = False
 
     @property
     def slot(self) -> Slot:
@@ -104,13 +110,16 @@ def rank(
     return sorted(candidates, key=likeliness)
 
 
+def is_bound_and_pending(pod: Pod, node: NodeName) -> bool:
+    """Return whether the scheduler bound *pod* to this node, and none of its containers ran yet."""
+    notes = pod.annotations
+    here = pod.node == node and notes.get(keys.NODE) == node
+    return here and pod.phase in _PHASES and keys.BIND_TIME in notes
+
+
 def _waiting(pod: Pod, node: NodeName, word: str) -> Candidate | None:
     notes = pod.annotations
-    if pod.phase not in _PHASES or pod.node != node:
-        return None
-    if notes.get(keys.NODE) != node or keys.BIND_TIME not in notes:
-        return None
-    if notes.get(keys.BIND_PHASE) not in _BOUND:
+    if not is_bound_and_pending(pod, node) or notes.get(keys.BIND_PHASE) not in _BOUND:
         return None
     left = parse_slots(notes.get(keys.to_allocate(word), ""))
     if isinstance(left, BadText):

@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ascend_agent.dialects.hami.annotation import shown
+from ascend_agent.dialects.hami.asked_again import Doubt, find_doubts, sort_out
 from ascend_agent.dialects.hami.candidates import Candidate, asked_before, find_waiting, rank
 from ascend_agent.dialects.hami.scene import Scene
 from ascend_agent.model.allocation import NeedFresh, RefusalReason, Refused
 from ascend_agent.model.ids import DieId
 from ascend_agent.model.pods import PodKey
+from ascend_agent.model.world import ClusterFacts
 
 _CHECK = (
     "check that the pod is scheduled by HAMi (spec.schedulerName), that HAMi's webhook handles its "
@@ -23,17 +25,30 @@ _CHECK = (
 def find_claimant(dies: Sequence[DieId], scene: Scene) -> Candidate | NeedFresh | Refused:
     """Return the pod whose next container is to get as many devices as the kubelet names."""
     facts, word = scene.facts, scene.chip.word
-    waiting = find_waiting(facts.pods, node=facts.node_name, word=word)
-    going = find_waiting(facts.pods, node=facts.node_name, word=word, going=True)
-    fitting, dying = (
-        [each for each in found if len(each.slot) == len(dies)] for found in (waiting, going)
-    )
     owner = scene.lock.owner if scene.lock else None
+    owners = () if owner is None else (owner,)
+    doubts = find_doubts(scene)
+    if doubts and facts.listed is None:
+        return NeedFresh(pods=owners, otherwise=_not_told(doubts, scene, wanted=len(dies)))
+    all_waiting, all_going = (
+        find_waiting(facts.pods, node=facts.node_name, word=word, going=going)
+        for going in (False, True)
+    )
+    waiting, again = sort_out(doubts, all_waiting, scene)
+    going, _ = sort_out((), all_going, scene)
+    fitting, dying, repeated = (
+        [each for each in found if len(each.slot) == len(dies)] for found in (waiting, going, again)
+    )
     entitled = _entitled(scene, fitting, owner)
-    if not _decides(scene, entitled, owner):
+    if not entitled and not dying:
+        # Those that wait come first: only a pod that nobody else can stand for is served twice.
+        entitled = _entitled(scene, repeated, owner)
+        if entitled:
+            return rank(entitled, served=facts.served, lock=scene.lock, dies=dies)[0]
+    if not _decides(scene, entitled, owner) or (dying and not _lists(facts)):
         first = None if entitled else _refusal_before(dying, None, scene)
-        refusal = first or _nobody(scene, waiting, fitting, wanted=len(dies))
-        return NeedFresh(pods=() if owner is None else (owner,), otherwise=refusal)
+        refusal = first or _nobody(scene, waiting or all_waiting, fitting, wanted=len(dies))
+        return NeedFresh(pods=owners, otherwise=refusal)
     chosen = rank(entitled, served=facts.served, lock=scene.lock, dies=dies)[0]
     return _refusal_before(dying, chosen, scene) or chosen
 
@@ -68,13 +83,31 @@ def _decides(scene: Scene, fitting: Sequence[Candidate], owner: PodKey | None) -
     return facts.fresh and owner in {*facts.others, *(pod.key for pod in facts.pods)}
 
 
+def _lists(facts: ClusterFacts) -> bool:
+    """Return whether it was tried to learn which pods the kubelet knows, where that can be."""
+    return facts.heard is None or facts.listed is not None or facts.fresh
+
+
+def _not_told(doubts: Sequence[Doubt], scene: Scene, *, wanted: int) -> Refused:
+    """Return the refusal while the kubelet does not say whom it asks for again."""
+    pods = ", ".join(str(each.pod.key) for each in doubts[:3])
+    return Refused(
+        reason=RefusalReason.NO_POD,
+        detail=f"nobody knows for which pod the kubelet asks for {wanted} device(s) of "
+        f"{scene.chip.resource}: it or the agent began anew, so it may ask again for {pods}, and "
+        "it does not say which pods it knows (pod-resources)",
+    )
+
+
 def _nobody(
     scene: Scene, waiting: Sequence[Candidate], fitting: Sequence[Candidate], *, wanted: int
 ) -> Refused:
     """Return the refusal for a request of which nobody knows whose it is."""
     lock = scene.lock
+    listed = scene.facts.listed
+    unlisted = listed is not None and not any(each.pod.key in listed for each in waiting)
     mine = next((each for each in waiting if lock and each.pod.key == lock.owner), None)
-    if mine is not None and len(mine.slot) != wanted and not fitting:
+    if mine is not None and not unlisted and len(mine.slot) != wanted and not fitting:
         return Refused(
             reason=RefusalReason.NO_POD,
             detail=f"the kubelet asks for {wanted} device(s) of {scene.chip.resource}, but for the "
@@ -88,6 +121,8 @@ def _nobody(
         why = f"it may be for {pods}, but --hami-strict-lock lets nobody but the owner of the lock"
     elif fitting:
         why = f"it may be for {pods}, which could not be made sure of"
+    elif waiting and unlisted:
+        why = f"it asks for a pod of which it was told already, before pods that wait: {pods}"
     elif waiting:
         why = f"pods that wait want another number: {pods}"
     else:

@@ -87,12 +87,13 @@ class ClusterNode:
 
     @contextmanager
     def halted(self, name: str) -> Iterator[None]:
-        """Have a program stand still until the block ends."""
+        """Have a program stand still until the block ends, or it is killed."""
         self._inside.send(name, signal.SIGSTOP)
         try:
             yield
         finally:
-            self._inside.send(name, signal.SIGCONT)
+            if self._inside.running(name):
+                self._inside.send(name, signal.SIGCONT)
 
     def running(self, name: str) -> bool:
         """Return whether it runs, as far as was heard."""

@@ -23,9 +23,11 @@ from ascend_agent.sim.hami.ways import Ways
 from tests.agent.scene import AgentProcess
 from tests.cluster.api import Api, Json, node_path, pod_path
 from tests.cluster.credentials import ClientCertificate
+from tests.cluster.node.devices import count_fit
 from tests.cluster.node.hami_pods import Inside, body, first_process, look
 from tests.cluster.node.limited.build import build_assets, build_program
 from tests.cluster.node.scene import Scene
+from tests.cluster.proxy import FaultProxy
 from tests.cluster.waiting import eventually
 from tests.fake_dcmi.control import FakeHost, fake_host
 
@@ -84,8 +86,12 @@ class HamiScene:
         *options: str,
         soft: bool = False,
         environment: Mapping[str, str] | None = None,
+        wait: bool = True,
     ) -> AsyncIterator[AgentProcess]:
-        """Run an agent until the block ends, from when the node offers its NPUs on."""
+        """Run an agent until the block ends, from when the node offers its NPUs on.
+
+        From its start on where nobody is to *wait* for that.
+        """
         entry = {"name": self.scene.node.name, "hami-vnpu-core": soft}
         self._node_config.write_text(json.dumps({"nodes": [entry]}))
         async with self.scene.agent(
@@ -95,6 +101,9 @@ class HamiScene:
             environment={**host.environment, **(environment or {})},
             through=self.scene.node.home.hami_view(),
         ) as agent:
+            if not wait:
+                yield agent
+                return
             await agent.logged("registered with the kubelet")
             if soft:
                 await agent.logged("host prepared for soft slices")
@@ -105,6 +114,13 @@ class HamiScene:
                 node_path(self.scene.node.name),
                 lambda node: annotations(node).get(SOFT) == str(soft).lower(),
             )
+            yield agent
+
+    @asynccontextmanager
+    async def through(self, proxy: FaultProxy, host: FakeHost) -> AsyncIterator[AgentProcess]:
+        """Run an agent in soft mode that reaches the API server through *proxy*."""
+        environment = {"KUBERNETES_SERVICE_PORT": proxy.url.rpartition(":")[2]}
+        async with self.agent(host, soft=True, environment=environment) as agent:
             yield agent
 
     @asynccontextmanager
@@ -143,6 +159,15 @@ class HamiScene:
 
         process = await eventually(started, what=f"the program of container {container}")
         return look(process)
+
+    async def fit(self) -> None:
+        """Wait until the kubelet would give out every device, whatever the API server says."""
+
+        async def says() -> bool | None:
+            found = await count_fit(self.scene.node.home.pod_resources, RESOURCE)
+            return found == NPUS * SHARES or None
+
+        await eventually(says, what="devices that the kubelet would give out")
 
     async def settled(self, name: str) -> Json:
         """Wait until a pod's success is acknowledged and its lock given back; return the pod."""

@@ -6,6 +6,7 @@ Real time: what a test waits for is a watch of the API server or a line of the a
 """
 
 import os
+import signal
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -75,9 +76,26 @@ class Scene:
 
     async def start_kubelet(self) -> None:
         """Start the kubelet and wait until it has told the API server that it is ready."""
+        async with self.starting_kubelet():
+            pass
+
+    @asynccontextmanager
+    async def starting_kubelet(self, *, apart: bool = False) -> AsyncIterator[None]:
+        """Start the kubelet, and once the block ends wait until it has said that it is ready.
+
+        *apart*: it hears of its pods only then, so that they find what the block waits for.
+        """
         before = _heartbeat(await self.api.get(self._own_nodes()))
-        self.node.outages = self.control_plane.outages
-        self.node.start_kubelet(self._kubeconfig)
+        plane = self.control_plane
+        self.node.outages = plane.outages
+        if apart:
+            plane.halt(plane.server)
+        try:
+            self.node.start_kubelet(self._kubeconfig)
+            yield
+        finally:
+            if apart:
+                plane.server.send(signal.SIGCONT)
         await self.api.until(
             node_path(self.node.name),
             lambda node: node and is_ready(node) and _beat(node) > before,

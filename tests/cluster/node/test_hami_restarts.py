@@ -11,7 +11,6 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from tests.agent.scene import AgentProcess
 from tests.cluster.api import Json, node_path, pod_path
 from tests.cluster.node.cluster_node import KUBELET
 from tests.cluster.node.hami import (
@@ -31,7 +30,6 @@ from tests.cluster.node.hami import (
 )
 from tests.cluster.node.hami_pods import USES, Inside, container
 from tests.cluster.proxy import FaultProxy
-from tests.fake_dcmi.control import FakeHost
 
 pytestmark = pytest.mark.cluster
 
@@ -41,17 +39,6 @@ TWO = (
 )
 OTHER = container(npus=1, memory=4096, script=USES)
 _PATIENCE_S = 20.0
-
-
-@asynccontextmanager
-async def through(
-    hami: HamiScene, proxy: FaultProxy, host: FakeHost
-) -> AsyncIterator[AgentProcess]:
-    """Run an agent that reaches the API server through *proxy*."""
-    port = proxy.url.rpartition(":")[2]
-    environment = {"KUBERNETES_SERVICE_PORT": port}
-    async with hami.agent(host, soft=True, environment=environment) as agent:
-        yield agent
 
 
 async def in_the_middle(hami: HamiScene, proxy: FaultProxy) -> None:
@@ -85,7 +72,7 @@ async def test_an_agent_that_is_killed_between_two_containers_fails_that_pod_alo
     """
     async with FaultProxy(hami.scene.control_plane).running() as proxy:
         with hardware() as host:
-            async with through(hami, proxy, host) as first:
+            async with hami.through(proxy, host) as first:
                 before = await started(hami, "before")
                 await in_the_middle(hami, proxy)
                 first.send(signal.SIGKILL)
@@ -94,7 +81,7 @@ async def test_an_agent_that_is_killed_between_two_containers_fails_that_pod_alo
                     pod_path(hami.scene.namespace, "torn"), lambda pod: pod and has_failed(pod)
                 )
             proxy.let_go()
-            async with through(hami, proxy, host):
+            async with hami.through(proxy, host):
                 await hami.unlocked()
                 after = await started(hami, "after")
                 still = await hami.inside("before")
@@ -109,7 +96,7 @@ async def test_a_kubelet_that_is_killed_between_two_containers_fails_that_pod_al
     """AL-10: the call is cancelled, so the pod is said to have failed, whoever asks again."""
     async with FaultProxy(hami.scene.control_plane).running() as proxy:
         with hardware() as host:
-            async with through(hami, proxy, host) as agent:
+            async with hami.through(proxy, host) as agent:
                 before = await started(hami, "before")
                 await in_the_middle(hami, proxy)
                 await hami.scene.node.stop(KUBELET, by=signal.SIGKILL)

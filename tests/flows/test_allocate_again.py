@@ -1,0 +1,294 @@
+"""A kubelet that dies within an answer's milliseconds asks again, and nobody else pays for that."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from ascend_agent.errors import AllocationError, KubeletGoneError
+from ascend_agent.model.allocation import ContainerGrant
+from ascend_agent.model.pods import ContainerKind, Pod
+from ascend_agent.sim.cluster import Json
+from tests.fakes.hami import container, device, pod
+from tests.fakes.hami_scene import LEFT, HamiScene, hami_scene, of, one, phase_of, two
+from tests.fakes.kubelet_list import FakeKubeletList
+
+
+@pytest.fixture(params=[True, False], ids=["up to 1.33", "since 1.34"])
+def kubelet(request: pytest.FixtureRequest) -> FakeKubeletList:
+    return FakeKubeletList(keeps_failed=request.param)
+
+
+GONE = KubeletGoneError("nobody answers on pods.sock")
+
+
+async def ask(
+    scene: HamiScene, kubelet: FakeKubeletList, whose: Pod, name: str = "main"
+) -> ContainerGrant:
+    """Ask as a kubelet that takes the pod up and writes the answer down."""
+    grant = await lose(scene, kubelet, whose)
+    kubelet.write_down(whose.key, name)
+    return grant
+
+
+async def lose(scene: HamiScene, kubelet: FakeKubeletList, whose: Pod) -> ContainerGrant:
+    """Ask as one that dies before it has written the answer down."""
+    kubelet.take_up(whose.key)
+    return await scene.ask((7, 0))
+
+
+async def refused(scene: HamiScene, kubelet: FakeKubeletList, whose: Pod) -> str:
+    kubelet.take_up(whose.key)
+    with pytest.raises(AllocationError) as caught:
+        await scene.ask((7, 0))
+    kubelet.fail(whose.key)
+    await scene.settled()
+    return str(caught.value)
+
+
+async def bind(scene: HamiScene, waiting: Pod, *, locked: bool) -> Pod:
+    """Bind another pod, as soon as the lock of the one before is given back."""
+    await scene.settled()
+    if locked:
+        assert scene.lock is None
+        scene.set_lock(of(waiting.key.name))
+    scene.add(waiting)
+    await scene.seen()
+    return waiting
+
+
+def npus(grants: Sequence[ContainerGrant]) -> list[tuple[int, ...]]:
+    return [grant.npus for grant in grants]
+
+
+@pytest.mark.parametrize("locked", [True, False], ids=["locked", "no lock"])
+async def test_a_pod_is_served_again_and_the_next_one_gets_its_own(
+    kubelet: FakeKubeletList,
+    locked: bool,  # noqa: FBT001 -- both ways
+    tmp_path: Path,
+) -> None:
+    first = one("first", 0)
+    lock = of("first") if locked else None
+    async with hami_scene(tmp_path, first, lock=lock, kubelet=kubelet) as scene:
+        before = await lose(scene, kubelet, first)
+        other = await bind(scene, one("other", 2, bound_at=2), locked=locked)
+        kubelet.begin_anew()
+        scene.since_now()
+
+        again = await ask(scene, kubelet, first)
+        await scene.settled()
+        assert scene.patches == []
+        assert again == before
+        assert (await ask(scene, kubelet, other)).npus == (2,)
+        await scene.settled()
+        assert scene.lock is None
+        assert phase_of(scene, first) == phase_of(scene, other) == "success"
+
+
+async def test_whoever_the_kubelet_takes_up_first_is_served_first(
+    kubelet: FakeKubeletList, tmp_path: Path
+) -> None:
+    """It takes pods up by age, while they are bound in any order."""
+    first, other = one("first", 0), one("other", 2, bound_at=2)
+    async with hami_scene(tmp_path, first, kubelet=kubelet) as scene:
+        await lose(scene, kubelet, first)
+        await bind(scene, other, locked=False)
+        kubelet.begin_anew()
+
+        assert (await ask(scene, kubelet, other)).npus == (2,)
+        assert (await ask(scene, kubelet, first)).npus == (0,)
+
+
+@pytest.mark.parametrize("written", [0, 1, 2, 3])
+async def test_each_container_that_was_not_written_down_is_answered_again(
+    written: int, kubelet: FakeKubeletList, tmp_path: Path
+) -> None:
+    """The kubelet goes through a pod from its first container on, and passes over what it has."""
+    names = ["c0", "c1", "c2"]
+    whole = two("whole", 0, 1, 2)
+    async with hami_scene(tmp_path, whole, lock=of("whole"), kubelet=kubelet) as scene:
+        for name in names[:written]:
+            await ask(scene, kubelet, whole, name)
+        if written < len(names):
+            await lose(scene, kubelet, whole)
+        kubelet.begin_anew()
+
+        grants = [await ask(scene, kubelet, whole, name) for name in names[written:]]
+        assert npus(grants) == [(0,), (1,), (2,)][written:]
+        await scene.settled()
+        await refused(scene, kubelet, one("nobody", 7))
+        assert scene.annotations(whole)[LEFT] == ";;;"
+        assert (phase_of(scene, whole), scene.lock) == ("success", None)
+
+
+async def test_a_kubelet_that_lost_all_it_wrote_is_answered_all_again(
+    kubelet: FakeKubeletList, tmp_path: Path
+) -> None:
+    """Its checkpoint was removed, as with a node's directory of device plugins."""
+    names = ["c0", "c1", "c2"]
+    whole = two("whole", 0, 1, 2)
+    async with hami_scene(tmp_path, whole, lock=of("whole"), kubelet=kubelet) as scene:
+        for name in names:
+            await ask(scene, kubelet, whole, name)
+        other = await bind(scene, one("other", 2, bound_at=2), locked=True)
+        kubelet.begin_anew()
+        kubelet.forget(whole.key)
+
+        grants = [await ask(scene, kubelet, whole, name) for name in names]
+        assert npus(grants) == [(0,), (1,), (2,)]
+        assert (await ask(scene, kubelet, other)).npus == (2,)
+
+
+async def test_a_pod_that_failed_with_its_call_is_refused_again_and_nobody_else_served(
+    kubelet: FakeKubeletList, tmp_path: Path
+) -> None:
+    """The call was cancelled with the kubelet's connection; the pod has failed by its phase."""
+    first = one("first", 0)
+    async with hami_scene(tmp_path, first, lock=of("first"), kubelet=kubelet) as scene:
+        scene.server.store.change(("pods", "default", "first"), _annotated("bind-phase", "failed"))
+        scene.set_lock(None)
+        other = await bind(scene, one("other", 2, bound_at=2), locked=True)
+        kubelet.begin_anew()
+
+        assert "default/other" in await refused(scene, kubelet, first)
+        assert scene.lock == of("other")
+        assert phase_of(scene, other) == "allocating"
+        assert (await ask(scene, kubelet, other)).npus == (2,)
+
+
+async def test_a_pod_that_was_deleted_meanwhile_is_refused_and_nobody_else_served(
+    kubelet: FakeKubeletList, tmp_path: Path
+) -> None:
+    """HAMi A8: the kubelet asks for it all the same."""
+    first = one("first", 0)
+    async with hami_scene(tmp_path, first, lock=of("first"), kubelet=kubelet) as scene:
+        await lose(scene, kubelet, first)
+        other = await bind(scene, one("other", 2, bound_at=2), locked=True)
+        going = {"metadata": {"deletionTimestamp": "2026-11-29T10:00:30Z"}}
+        scene.server.store.change(("pods", "default", "first"), going)
+        await scene.seen()
+        kubelet.begin_anew()
+
+        await refused(scene, kubelet, first)
+        assert phase_of(scene, other) == "allocating"
+        assert (await ask(scene, kubelet, other)).npus == (2,)
+
+
+async def test_another_agent_serves_again_as_well(kubelet: FakeKubeletList, tmp_path: Path) -> None:
+    """Nothing of it is remembered: kubelet and agent may end together."""
+    first = one("first", 0)
+    async with hami_scene(tmp_path, first, lock=of("first"), kubelet=kubelet) as scene:
+        await lose(scene, kubelet, first)
+        other = await bind(scene, one("other", 2, bound_at=2), locked=True)
+        kubelet.begin_anew()
+        scene.allocate = scene.renewed()
+
+        assert (await ask(scene, kubelet, first)).npus == (0,)
+        assert (await ask(scene, kubelet, other)).npus == (2,)
+
+
+async def test_an_agent_that_ended_before_it_answered_leaves_its_pod_to_the_kubelet(
+    kubelet: FakeKubeletList, tmp_path: Path
+) -> None:
+    """That kubelet is the same and has failed the pod, of which the API server may hear late."""
+    first = one("first", 0)
+    async with hami_scene(tmp_path, first, lock=of("first"), kubelet=kubelet) as scene:
+        await lose(scene, kubelet, first)
+        kubelet.fail(first.key)
+        other = await bind(scene, one("other", 2, bound_at=2), locked=True)
+        scene.allocate = scene.renewed()
+
+        assert (await ask(scene, kubelet, other)).npus == (2,)
+
+
+async def test_pods_that_the_kubelet_has_are_looked_at_once(
+    kubelet: FakeKubeletList, tmp_path: Path
+) -> None:
+    """They may pull their images for an hour."""
+    first, second = one("first", 0), one("second", 1, bound_at=2)
+    async with hami_scene(tmp_path, first, lock=of("first"), kubelet=kubelet) as scene:
+        await ask(scene, kubelet, first)
+        await bind(scene, second, locked=True)
+        assert kubelet.reads == 0
+        kubelet.begin_anew()
+        kubelet.take_up(first.key)
+
+        assert (await ask(scene, kubelet, second)).npus == (1,)
+        third = await bind(scene, one("third", 2, bound_at=3), locked=True)
+        assert (await ask(scene, kubelet, third)).npus == (2,)
+        assert kubelet.reads == 1
+
+
+async def test_nobody_is_served_while_the_kubelet_does_not_tell(
+    kubelet: FakeKubeletList, tmp_path: Path
+) -> None:
+    first = one("first", 0)
+    async with hami_scene(tmp_path, first, lock=of("first"), kubelet=kubelet) as scene:
+        await lose(scene, kubelet, first)
+        other = await bind(scene, one("other", 2, bound_at=2), locked=True)
+        kubelet.begin_anew()
+        kubelet.trouble = GONE
+
+        why = await refused(scene, kubelet, first)
+        assert "may ask again for default/first" in why
+        assert "nobody answers on pods.sock" in why
+        assert (phase_of(scene, other), scene.lock) == ("allocating", of("other"))
+        kubelet.trouble = None
+        assert (await ask(scene, kubelet, other)).npus == (2,)
+
+
+async def test_where_nobody_was_answered_the_list_is_not_needed(
+    kubelet: FakeKubeletList, tmp_path: Path
+) -> None:
+    first = one("first", 0)
+    async with hami_scene(tmp_path, first, lock=of("first"), kubelet=kubelet) as scene:
+        kubelet.trouble = GONE
+        kubelet.begin_anew()
+
+        assert (await ask(scene, kubelet, first)).npus == (0,)
+
+
+async def test_an_init_container_of_which_the_kubelet_tells_nothing_costs_its_own_pod_at_most(
+    kubelet: FakeKubeletList, tmp_path: Path
+) -> None:
+    """It lists no init containers, so whether it asks for the first or the second is not known."""
+    containers = [container("i", kind=ContainerKind.INIT), container("main")]
+    slots = f"{device(0, 16384)};{device(1, 16384)};"
+    first = pod("first", slots, containers=containers)
+    async with hami_scene(tmp_path, first, lock=of("first"), kubelet=kubelet) as scene:
+        await lose(scene, kubelet, first)
+        kubelet.begin_anew()
+
+        assert (await lose(scene, kubelet, first)).npus == (1,)
+        other = await bind(scene, one("other", 2, bound_at=2), locked=True)
+        await refused(scene, kubelet, first)
+        assert (await ask(scene, kubelet, other)).npus == (2,)
+
+
+async def test_without_a_lock_the_list_tells_pods_of_one_size_apart(
+    kubelet: FakeKubeletList, tmp_path: Path
+) -> None:
+    """AL-1, as with Volcano: the kubelet need not take them up in the order they were bound."""
+    first, other = one("first", 0), one("other", 2, bound_at=2)
+    async with hami_scene(tmp_path, first, other, kubelet=kubelet) as scene:
+        assert (await ask(scene, kubelet, other)).npus == (2,)
+        assert (await ask(scene, kubelet, first)).npus == (0,)
+
+
+async def test_without_a_lock_the_list_tells_a_pod_that_is_being_deleted_apart(
+    kubelet: FakeKubeletList, tmp_path: Path
+) -> None:
+    """The one bound after it does not pay for it, whichever the kubelet asks for first."""
+    going = pod("going", f"{device(0, 16384)};", terminating=True)
+    other = one("other", 2, bound_at=2)
+    async with hami_scene(tmp_path, going, other, kubelet=kubelet) as scene:
+        item = {"metadata": {"deletionTimestamp": "2026-11-29T10:00:30Z"}}
+        scene.server.store.change(("pods", "default", "going"), item)
+        await scene.seen()
+
+        assert (await ask(scene, kubelet, other)).npus == (2,)
+        assert "default/going, which is being deleted" in await refused(scene, kubelet, going)
+
+
+def _annotated(key: str, value: str) -> Json:
+    return {"metadata": {"annotations": {f"hami.io/{key}": value}}}
