@@ -21,6 +21,7 @@ from tests.fakes.hami import NODE, device, info
 from tests.fakes.hami_moments import SOON_S, Held, Moment, amid, silent
 from tests.fakes.hami_play import NPUS, Bound, Fate, Locks, Play, slots_left
 from tests.fakes.hami_scene import HamiScene, agent_on, repairing
+from tests.fakes.kubelet_list import FakeKubeletList
 from tests.fakes.running import running
 
 _NODE: Key = ("nodes", None, NODE)
@@ -58,7 +59,7 @@ class Changes(Play):
             self.holder = self.bound[-1]
 
     def _may_bind(self) -> bool:
-        waiting = [each for each in self.bound if each.fate is Fate.WAITS]
+        waiting = [each for each in self.bound if each.waits]
         free = self.locks is Locks.NONE or not waiting or self.scene.lock is None
         owned = self.locks is Locks.NAMED and self.scene.lock is not None
         return free and not owned and len(waiting) < _MOST_WAITING and self._free_size() < NPUS
@@ -192,7 +193,7 @@ class Changes(Play):
 
     async def _begin(self, held: HamiState) -> HamiScene:
         return await self.agent.enter_async_context(
-            changing_agent(self.scene.server, self.folder, held)
+            changing_agent(self.scene.server, self.folder, held, kubelet=self.kubelet)
         )
 
     def end(self) -> None:
@@ -299,7 +300,7 @@ class Changes(Play):
     def _check_lock(self) -> None:
         """Make sure that who waits keeps the lock, whatever went wrong."""
         holder = self.holder
-        if self.locks is Locks.NAMED and holder is not None and holder.fate is Fate.WAITS:
+        if self.locks is Locks.NAMED and holder is not None and holder.waits:
             assert self.scene.lock == holder.lock, "who waits keeps the lock"
 
     def _check_books(self) -> None:
@@ -308,7 +309,7 @@ class Changes(Play):
             if one.fate not in {Fate.WAITS, Fate.SERVED}:
                 continue
             notes = self.scene.annotations(one.pod)
-            assert len(slots_left(notes)) == len(one.wanted) - one.answered, (one, notes)
+            assert len(slots_left(notes)) == len(one.wanted) - one.taken, (one, notes)
             assert notes["hami.io/bind-phase"] != "failed", (one, notes)
             assert notes.get(_OTHER_LEFT, _OTHER_SLOTS) == _OTHER_SLOTS
 
@@ -316,7 +317,7 @@ class Changes(Play):
         self._check_lock()
         if self.troubled or self.locks is not Locks.NAMED:
             return
-        if self.holder is None or self.holder.fate is not Fate.WAITS:
+        if self.holder is None or not self.holder.waits:
             holder = self.holder
             await asyncio.sleep(1)
             assert self.holder is not holder or self.scene.lock is None
@@ -330,10 +331,15 @@ class Changes(Play):
 
 @asynccontextmanager
 async def changing_agent(
-    server: FakeApiServer, folder: Path, held: HamiState, view: NodeView | None = None
+    server: FakeApiServer,
+    folder: Path,
+    held: HamiState,
+    view: NodeView | None = None,
+    *,
+    kubelet: FakeKubeletList,
 ) -> AsyncIterator[HamiScene]:
     """Give an agent that looks after lost locks as well, and serves the word that is asked for."""
-    async with agent_on(server, folder, hami=Held.SOFT.state, view=view) as scene:
+    async with agent_on(server, folder, hami=Held.SOFT.state, view=view, kubelet=kubelet) as scene:
         scene.hami.put(held)
         scene.bus.instance.claim("test").put(InstanceState(phase=InstancePhase.HOLDING))
         async with running(repairing(scene).run):

@@ -24,6 +24,7 @@ from ascend_agent.model.pods import ContainerKind, Pod, PodContainer
 from ascend_agent.sim.cluster import Json, Key
 from tests.fakes.hami import NODE, asks, container, device, die, pod, state
 from tests.fakes.hami_scene import LEFT, SOFT, HamiScene, hami_scene, repairing
+from tests.fakes.kubelet_list import FakeKubeletList
 
 NPUS = 8
 _LOOKED_AT_S = 31.0
@@ -54,7 +55,11 @@ def slots_left(notes: Mapping[str, str]) -> list[str]:
 
 @dataclass(kw_only=True)
 class Bound:
-    """A pod that was bound, as the scheduler means it; ``wanted`` is in the kubelet's order."""
+    """A pod that was bound, as the scheduler means it; ``wanted`` is in the kubelet's order.
+
+    ``answered`` counts the containers that have their devices, ``taken`` those that the agent was
+    asked for: a kubelet may die before it has the answer.
+    """
 
     pod: Pod
     size: int
@@ -62,7 +67,13 @@ class Bound:
     lock: str | None = None
     fate: Fate = Fate.WAITS
     answered: int = 0
+    taken: int = 0
     going: bool = False
+
+    @property
+    def waits(self) -> bool:
+        """Whether the scheduler and the agent take it for one that waits."""
+        return self.fate is Fate.WAITS and self.taken < len(self.wanted)
 
     @property
     def key(self) -> Key:
@@ -75,6 +86,7 @@ class Play:
 
     scene: HamiScene
     locks: Locks
+    kubelet: FakeKubeletList
     bound: list[Bound] = field(default_factory=list)
     troubled: bool = False
     _serial: Callable[[], int] = field(default_factory=lambda: count(1).__next__)
@@ -113,7 +125,7 @@ class Play:
 
     def _may_bind(self) -> bool:
         """Return whether the scheduler gets the lock; one that names nobody expires."""
-        waiting = any(each.fate is Fate.WAITS for each in self.bound)
+        waiting = any(each.waits for each in self.bound)
         if self.locks is Locks.NONE:
             return sum(each.fate is Fate.WAITS for each in self.bound) < NPUS - 1
         return not waiting and (self.locks is Locks.OWNERLESS or self.scene.lock is None)
@@ -168,7 +180,7 @@ class Play:
         one = self._admitted()
         if one is None:
             return
-        assert one.lock == self.scene.lock, "who waits keeps the lock"
+        assert not one.waits or one.lock == self.scene.lock, "who waits keeps the lock"
         uid = self.scene.server.store.get(one.key)["metadata"]["uid"]
         request = await self._request(one, advised=advised)
         try:
@@ -183,7 +195,30 @@ class Play:
             self._hand_out(one)
         await self._expect_free()
 
+    async def lose(self, *, advised: bool) -> None:
+        """Ask, and have the kubelet die before it has the answer; it begins from the start."""
+        one = self._admitted()
+        if one is None or self.troubled or one.answered or not self._is_listed(one):
+            return
+        uid = self.scene.server.store.get(one.key)["metadata"]["uid"]
+        request = await self._request(one, advised=advised)
+        (grant,) = await self.scene.allocate.allocate([request])
+        self._check_answer(one, uid, grant)
+        one.taken = max(one.taken, one.answered + 1)
+        self.kubelet.begin_anew()
+        await self._expect_free()
+
+    @staticmethod
+    def _is_listed(one: Bound) -> bool:
+        """Return whether a kubelet lists what its containers have: not of init containers."""
+        kinds = {each.name: each.kind for each in one.pod.containers}
+        return all(kinds[name] is not ContainerKind.INIT for name, _, _ in one.wanted)
+
     async def _request(self, one: Bound, *, advised: bool) -> AllocationRequest:
+        for each in self.bound:
+            if each.fate is Fate.GONE and each.pod.key != one.pod.key:
+                self.kubelet.forget(each.pod.key)
+        self.kubelet.take_up(one.pod.key)
         request = asks(*((NPUS - 1 - at, at % 4) for at in range(one.size)))
         return await self._advised(request) if advised else request
 
@@ -196,10 +231,12 @@ class Play:
 
     def _hand_out(self, one: Bound) -> None:
         """Have the container get what was answered, and the pod run that has all."""
-        memory = one.wanted[one.answered][2]
+        name, _, memory = one.wanted[one.answered]
         assert memory not in self._given, "a slot is given once"
         self._given.add(memory)
+        self.kubelet.write_down(one.pod.key, name)
         one.answered += 1
+        one.taken = max(one.taken, one.answered)
         if one.answered == len(one.wanted) and one.fate is Fate.WAITS:
             one.fate = Fate.SERVED
             self._set_phase(one, "Running")
@@ -229,6 +266,7 @@ class Play:
 
     def _fail(self, one: Bound) -> None:
         one.fate = Fate.REFUSED
+        self.kubelet.fail(one.pod.key)
         self._set_phase(one, "Failed")
 
     def _set_phase(self, one: Bound, phase: str) -> None:
@@ -335,8 +373,9 @@ class Play:
                 continue
             notes = self.scene.annotations(one.pod)
             if one.fate is Fate.WAITS:
-                assert len(slots_left(notes)) == len(one.wanted) - one.answered
-                assert notes["hami.io/bind-phase"] == "allocating", "it has not failed"
+                assert len(slots_left(notes)) == len(one.wanted) - one.taken
+                phase = "allocating" if one.waits else "success"
+                assert notes["hami.io/bind-phase"] == phase, "it has not failed"
             elif one.fate is Fate.SERVED:
                 assert not slots_left(notes)
                 assert notes["hami.io/bind-phase"] == "success"
@@ -348,22 +387,26 @@ class Play:
         """Make sure that a lock which nobody needs is given back within a second."""
         if self.troubled or self.locks is but:
             return
-        if any(each.fate is Fate.WAITS for each in self.bound):
+        if any(each.waits for each in self.bound):
             return
         await asyncio.sleep(1)
         assert self.scene.lock is None
 
 
 @asynccontextmanager
-async def hami_play(folder: Path, locks: Locks) -> AsyncIterator[Play]:
-    """Give a play on a node without pods, on which lost locks are looked after as well."""
-    async with hami_scene(folder, hami=state(soft=True)) as scene:
+async def hami_play(folder: Path, locks: Locks, *, keeps_failed: bool) -> AsyncIterator[Play]:
+    """Give a play on a node without pods, on which lost locks are looked after as well.
+
+    *keeps_failed*: the kubelet lists pods that it has failed.
+    """
+    kubelet = FakeKubeletList(keeps_failed=keeps_failed)
+    async with hami_scene(folder, hami=state(soft=True), kubelet=kubelet) as scene:
         instance = scene.bus.instance.claim("test")
         instance.put(InstanceState(phase=InstancePhase.HOLDING))
         repair = repairing(scene)
         task = asyncio.get_running_loop().create_task(repair.run())
         try:
-            yield Play(scene=scene, locks=locks)
+            yield Play(scene=scene, locks=locks, kubelet=kubelet)
         finally:
             task.cancel()
             await asyncio.wait({task})

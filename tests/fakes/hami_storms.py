@@ -28,6 +28,7 @@ from tests.fakes.hami_changes import Changes, changing_agent
 from tests.fakes.hami_moments import Held, Moment
 from tests.fakes.hami_play import NPUS, Bound, Fate, Locks
 from tests.fakes.hami_scene import LEFT, HamiScene
+from tests.fakes.kubelet_list import FakeKubeletList
 from tests.fakes.npus import inventory
 from tests.fakes.running import running
 
@@ -99,7 +100,7 @@ class Storms(Changes):
         self._ahead_s = ahead_s
 
     def _may_bind(self) -> bool:
-        waiting = any(each.fate is Fate.WAITS for each in self.bound)
+        waiting = any(each.waits for each in self.bound)
         lock = self.scene.lock
         if self.locks is Locks.NAMED and not waiting and lock is not None and "," not in lock:
             self.scene.set_lock(None)  # one that names nobody expires
@@ -129,7 +130,7 @@ class Storms(Changes):
     async def _begin(self, held: HamiState) -> HamiScene:
         view = node_view(NPUS, sick=sorted(self._ill[-1]))
         return await self.agent.enter_async_context(
-            _agent(self.scene.server, self.folder, held, view)
+            _agent(self.scene.server, self.folder, held, view, self.kubelet)
         )
 
     async def fall_sick(self, npus: Sequence[int]) -> None:
@@ -366,17 +367,21 @@ class Storms(Changes):
             assert named == self._uid(one), "nobody else is to blame"
             assert failed, "people see that it failed"
             assert one.lock is None or self.scene.lock != one.lock, "and the lock is back"
-        others = any(each.fate is Fate.WAITS and each is not one for each in self.bound)
-        if self._begins_anew and failed and not others:  # the owner of the lock would suffer for it
-            await self._expose()
-            try:
-                await self.scene.allocate.allocate([await self._request(one, advised=False)])
-            except AllocationError:
-                pass
-            else:
-                raise AssertionError("it was answered, though it has failed")
+        if self._begins_anew:
+            self.kubelet.begin_anew()
+            if failed:
+                await self._ask_in_vain(one)
         if failed or not self._begins_anew:
             self._fail(one)
+
+    async def _ask_in_vain(self, one: Bound) -> None:
+        """Have the kubelet ask again for a pod that has failed; nobody else pays for it."""
+        await self._expose()
+        try:
+            await self.scene.allocate.allocate([await self._request(one, advised=False)])
+        except AllocationError:
+            return
+        raise AssertionError("it was answered, though it has failed")
 
     # --- what holds --------------------------------------------------------------------------
 
@@ -395,7 +400,7 @@ class Storms(Changes):
 
     def _check_lock(self) -> None:
         holder = self.holder
-        if holder is not None and holder.fate is Fate.WAITS and "," in (holder.lock or ""):
+        if holder is not None and holder.waits and "," in (holder.lock or ""):
             assert self.scene.lock == holder.lock, "who waits keeps the lock"
 
     async def _expect_free(self, but: Locks | None = None) -> None:
@@ -406,10 +411,10 @@ class Storms(Changes):
         lock, holder = self.scene.lock, self.holder
         if self.troubled or lock is None or "," not in lock:
             return
-        waiting = {each.pod.key.name for each in self.bound if each.fate is Fate.WAITS}
+        waiting = {each.pod.key.name for each in self.bound if each.waits}
         if lock.split(",")[2] in waiting:
             return  # it may be that of a namesake, which was bound without one
-        if holder is None or holder.fate is not Fate.WAITS:
+        if holder is None or not holder.waits:
             await asyncio.sleep(1)
             assert self.holder is not holder or self.scene.lock != lock
 
@@ -423,10 +428,14 @@ class Storms(Changes):
 
 @asynccontextmanager
 async def _agent(
-    server: FakeApiServer, folder: Path, held: HamiState, view: NodeView
+    server: FakeApiServer,
+    folder: Path,
+    held: HamiState,
+    view: NodeView,
+    kubelet: FakeKubeletList,
 ) -> AsyncIterator[HamiScene]:
     """Give an agent that registers its node with the scheduler as well."""
-    async with changing_agent(server, folder, held, view) as scene:
+    async with changing_agent(server, folder, held, view, kubelet=kubelet) as scene:
         scene.bus.inventory.claim("test").put(inventory(NPUS))
         register = RegisterNode(
             editor=scene.cluster,
@@ -441,17 +450,26 @@ async def _agent(
 
 @asynccontextmanager
 async def hami_storms(
-    folder: Path, locks: Locks, rules: HamiRules, layout: Layout
+    folder: Path, locks: Locks, rules: HamiRules, layout: Layout, *, keeps_failed: bool
 ) -> AsyncIterator[Storms]:
-    """Give a play on a node without pods."""
+    """Give a play on a node without pods; *keeps_failed*: the kubelet lists those it failed."""
     async with FakeApiServer().running() as server, AsyncExitStack() as agent:
         server.store.create(
             _NODE, {"kind": "Node", "apiVersion": "v1", "metadata": {"annotations": {}}}
         )
         held = replace(Held.SOFT.state, rules=rules)
-        scene = await agent.enter_async_context(_agent(server, folder, held, node_view(NPUS)))
+        kubelet = FakeKubeletList(keeps_failed=keeps_failed)
+        scene = await agent.enter_async_context(
+            _agent(server, folder, held, node_view(NPUS), kubelet)
+        )
         await scene.seen()
         play = Storms(
-            scene=scene, locks=locks, folder=folder, agent=agent, rules=rules, layout=layout
+            scene=scene,
+            locks=locks,
+            kubelet=kubelet,
+            folder=folder,
+            agent=agent,
+            rules=rules,
+            layout=layout,
         )
         yield play

@@ -31,7 +31,9 @@ REQUESTS = st.sampled_from(["PATCH /api/v1/namespaces", "PATCH /api/v1/nodes", "
 KINDS = st.lists(st.sampled_from(["init", "sidecar", "app", "none"]), min_size=1, max_size=4)
 BIND = step("bind", size=st.integers(1, 3), kinds=KINDS, again=st.booleans(), late=st.booleans())
 ASK = step("ask", advised=st.booleans())
+LOSE = step("lose", advised=st.booleans())
 OTHERS = st.one_of(
+    LOSE,
     step("ask", patience_s=st.sampled_from([0.001, 0.02, 0.5])),
     step("reject"),
     step("renew"),
@@ -89,6 +91,7 @@ BETWEEN = st.one_of(
     step("wait", seconds=st.sampled_from([0.05, 2.0, 61.0, 301.0])),
 )
 MORE = st.one_of(
+    LOSE,
     step("fall_sick", npus=st.lists(st.integers(0, 7), max_size=3, unique=True)),
     step("succeed", layout=LAYOUTS, locks=st.sampled_from(Locks)),
     step("set_clock", ahead_s=st.sampled_from([0, 3600, -3600, 31_536_000, -86_400])),
@@ -114,13 +117,17 @@ def run(play_all: Callable[[], Coroutine[None, None, None]]) -> None:
 
 
 @pytest.mark.parametrize("locks", Locks)
-@given(steps=STEPS)
+@given(steps=STEPS, keeps_failed=st.booleans())
 @settings(max_examples=15, phases=[Phase.generate])  # to make a find smaller would take minutes
 def test_each_container_gets_its_own_and_no_lock_is_left(
-    tmp_path_factory: pytest.TempPathFactory, locks: Locks, steps: list[Step]
+    tmp_path_factory: pytest.TempPathFactory,
+    locks: Locks,
+    steps: list[Step],
+    keeps_failed: bool,  # noqa: FBT001 -- hypothesis draws it
 ) -> None:
     async def play_all() -> None:
-        async with hami_play(tmp_path_factory.getbasetemp(), locks) as play:
+        folder = tmp_path_factory.getbasetemp()
+        async with hami_play(folder, locks, keeps_failed=keeps_failed) as play:
             for name, values in steps:
                 await getattr(play, name)(**values)
             await play.recover()
@@ -129,7 +136,7 @@ def test_each_container_gets_its_own_and_no_lock_is_left(
 
 
 @pytest.mark.parametrize("locks", Locks)
-@given(rules=RULES, layout=LAYOUTS, steps=CHANGING)
+@given(rules=RULES, layout=LAYOUTS, steps=CHANGING, keeps_failed=st.booleans())
 @settings(max_examples=10, phases=[Phase.generate])
 def test_whatever_changes_amid_an_allocate_nobody_gets_what_is_anothers(
     tmp_path_factory: pytest.TempPathFactory,
@@ -137,6 +144,7 @@ def test_whatever_changes_amid_an_allocate_nobody_gets_what_is_anothers(
     rules: HamiRules,
     layout: Layout,
     steps: list[Step],
+    keeps_failed: bool,  # noqa: FBT001 -- hypothesis draws it
 ) -> None:
     """Locks taken over, namesakes, another configuration, another Node, another agent.
 
@@ -144,7 +152,8 @@ def test_whatever_changes_amid_an_allocate_nobody_gets_what_is_anothers(
     """
 
     async def play_all() -> None:
-        async with hami_storms(tmp_path_factory.getbasetemp(), locks, rules, layout) as play:
+        folder = tmp_path_factory.getbasetemp()
+        async with hami_storms(folder, locks, rules, layout, keeps_failed=keeps_failed) as play:
             for name, values in steps:
                 await getattr(play, name)(**values)
             await play.recover()
