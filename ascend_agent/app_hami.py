@@ -134,9 +134,7 @@ def serving_tasks(
         )
         return ServeResource(offers=offers, endpoint=endpoint, bus=bus, state=state)
 
-    return [
-        TaskSpec(name="serve-chosen", run=ServeChosen(make=serve, bus=bus, state=state).run),
-    ]
+    return [TaskSpec(name="serve-chosen", run=ServeChosen(make=serve, bus=bus, state=state).run)]
 
 
 def meter_of(settings: Settings, bus: Bus) -> Callable[[], HamiSeen]:
@@ -149,35 +147,28 @@ def _allocator_of(
     parts: HamiParts, *, served: Publisher[AllocateServed], injection: Injection
 ) -> Callable[[HamiOffers], Allocate]:
     """Return what makes the handler of Allocate for one offer."""
-    settings, bus = parts.settings, parts.bus
+    settings, bus, clock, reader = parts.settings, parts.bus, parts.clock, parts.cluster.reader
     settlements = bus.settlements.claim("allocate")
     directories = LocalContainerDirectories(root=settings.hami_root)
+    slices = SliceParts(plan=partial(plan, paths=settings.soft_paths), directories=directories)
     pod_resources = KubeletPodResources(socket=settings.pod_resources_socket)
     heard = HeardPods(pod_resources=pod_resources, bus=bus)
 
     def allocator(offers: HamiOffers) -> Allocate:
         return Allocate(
             offers=offers,
-            decide=Decide(
-                offers=offers,
-                bus=bus,
-                clock=parts.clock,
-                reader=parts.cluster.reader,
-                heard=heard,
-            ),
+            decide=Decide(offers=offers, bus=bus, clock=clock, reader=reader, heard=heard),
             answer=Answer(
                 offers=offers,
                 injection=injection,
                 host=parts.host,
                 held=None,
                 bus=bus,
-                slices=SliceParts(
-                    plan=partial(plan, paths=settings.soft_paths), directories=directories
-                ),
+                slices=slices,
             ),
             bus=bus,
             served=served,
-            clock=parts.clock,
+            clock=clock,
             timeout_s=settings.allocate_timeout_s,
             turn=parts.turn,
             edits=Edits(editor=parts.cluster, settlements=settlements),

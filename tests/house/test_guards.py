@@ -39,7 +39,7 @@ async def test_is_stopped_once_by_the_machine():
 
 def test_is_slow_once():
     tries.append("slow")
-    time.sleep(2.1 if tries.count("slow") == 1 else 0)
+    time.sleep(3.1 if tries.count("slow") == 1 else 0)
 
 def test_fails_once_for_another_reason():
     tries.append("fails")
@@ -61,7 +61,7 @@ def test_leaves_the_machine():
         s.connect(("192.0.2.1", 9))
 
 def test_takes_long_by_itself():
-    time.sleep(2.1)
+    time.sleep(3.1)
 
 def test_computes_beside_others():
     """Four processes on one core: less than a second of work takes more than two."""
@@ -138,7 +138,7 @@ def verdicts(suite: Path) -> dict[str, str]:
         ("test_computes_on_the_loop", "the event loop was blocked"),
         ("test_never_looks_at_a_failure", "Task exception was never retrieved"),
         ("test_leaves_the_machine", "tried to leave this machine"),
-        ("test_takes_long_by_itself", "took 2.1 s; an ordinary test has 2"),
+        ("test_takes_long_by_itself", " s; an ordinary test has 2"),
         ("test_fails_once_for_another_reason", "assert 1 > 1"),
         ("test_skips", "skipped where nothing may be"),
         ("test_warns", "DeprecationWarning"),
@@ -169,7 +169,7 @@ def test_what_others_take_of_the_machine_is_not_the_tests_own_time(
     ("test", "text"),
     [
         ("test_is_stopped_once_by_the_machine", "the event loop was blocked"),
-        ("test_is_slow_once", "took 2.1 s; an ordinary test has 2"),
+        ("test_is_slow_once", " s; an ordinary test has 2"),
     ],
 )
 def test_what_was_too_slow_once_passes_and_is_named(

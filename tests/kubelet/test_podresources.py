@@ -18,6 +18,7 @@ from ascend_agent.kubelet.calls import Calls
 from ascend_agent.kubelet.podresources import KubeletPodResources
 from ascend_agent.model.allocation import Holder
 from ascend_agent.model.ids import ResourceName
+from ascend_agent.model.pods import PodKey
 from tests.kubelet.inprocess import served
 from tests.peer._generated.podresources.v1 import api_pb2 as google
 
@@ -107,6 +108,40 @@ async def test_to_be_listed_is_not_to_hold_anything(path: Path, ours: KubeletPod
     body = pods(("team", "done-0", {"main": {}}), ("team", "done-1", {"main": {ASCEND: []}}))
     async with served(Lister(body).calls(V1), path):
         assert await ours.read_holders() == {}
+
+
+async def test_each_pod_is_listed_with_its_containers_that_have_devices(
+    path: Path, ours: KubeletPodResources
+) -> None:
+    body = pods(
+        ("team", "train-0", {"main": {ASCEND: ["a"], "x/y": ["z"]}, "side": {"x/y": ["z"]}}),
+        ("team", "train-1", {"main": {ASCEND: []}, "none": {}}),
+        ("other", "train-0", {}),
+        ("twice", "train-0", {"a": {ASCEND: ["b"]}}),
+        ("twice", "train-0", {"b": {ASCEND: ["c"]}}),
+    )
+    async with served(Lister(body).calls(V1), path):
+        listed = await ours.read_listed(ResourceName(ASCEND))
+
+    assert listed == {
+        PodKey(namespace="team", name="train-0"): {"main"},
+        PodKey(namespace="team", name="train-1"): frozenset(),
+        PodKey(namespace="other", name="train-0"): frozenset(),
+        PodKey(namespace="twice", name="train-0"): {"a", "b"},
+    }
+
+
+async def test_a_list_of_pods_that_can_not_be_had_is_told(
+    path: Path, ours: KubeletPodResources
+) -> None:
+    with pytest.raises(KubeletGoneError):
+        await ours.read_listed(ResourceName(ASCEND))
+    async with served(Lister(status=Status.RESOURCE_EXHAUSTED).calls(V1), path):
+        with pytest.raises(KubeletBusyError):
+            await ours.read_listed(ResourceName(ASCEND))
+    async with served(Lister(b"\x0a\x03\x0a\x09a").calls(V1), path):
+        with pytest.raises(BadMessageError, match="malformed protobuf"):
+            await ours.read_listed(ResourceName(ASCEND))
 
 
 async def test_a_device_handed_on_within_a_pod_belongs_to_the_later_container(

@@ -9,6 +9,7 @@ from ascend_agent.errors import BadMessageError, KubeletBusyError, KubeletGoneEr
 from ascend_agent.kubelet.podresources import KubeletPodResources
 from ascend_agent.model.allocation import Holder
 from ascend_agent.model.ids import ResourceName
+from ascend_agent.model.pods import PodKey
 from tests.peer.client import PeerKubelet
 
 pytestmark = pytest.mark.peer
@@ -27,6 +28,11 @@ HELD = {
         f"Ascend910-{npu}": Holder(namespace="team", pod="train-0", container="main")
         for npu in (0, 1)
     }
+}
+
+LISTED = {
+    PodKey(namespace="team", name="train-0"): {"main"},
+    PodKey(namespace="team", name="web-0"): frozenset(),
 }
 
 
@@ -49,7 +55,7 @@ async def test_holders_are_read_from_whatever_is_served(
     await kubelet.do("pods", socket=str(path), apis=apis, pods=PODS)
 
     assert await ours.read_holders() == HELD
-    assert await ours.read_holders() == HELD
+    assert await ours.read_listed(ResourceName(ASCEND)) == LISTED
 
     first, second = [await kubelet.event("listed_pods") for _ in range(2)]
     assert {first["version"], second["version"]} == {apis[0]}

@@ -107,6 +107,7 @@ class EmbeddedKubelet:
         """
         allocated: list[Allocated] = []
         async with self._admission:
+            self._book.admitting = tuple(containers)
             try:
                 for container in containers:
                     allocated.append(await self._allocate(container))
@@ -116,6 +117,8 @@ class EmbeddedKubelet:
                 for one in allocated:
                     self._book.release(one.pod)
                 raise
+            finally:
+                self._book.admitting = ()
         return tuple(allocated)
 
     def remove(self, *containers: Pod) -> None:
@@ -133,7 +136,7 @@ class EmbeddedKubelet:
         _make_room(self._plugin_dir, self._pod_resources_socket)
         registration = Registration(accept=self._accept, refuse=self._refuse)
         pod_resources = PodResources(
-            held=self._book.held, devices=self.devices, offered=lambda: self.resources
+            book=self._book, devices=self.devices, offered=lambda: self.resources
         )
         self._servers = [
             await serve([pod_resources], self._pod_resources_socket),

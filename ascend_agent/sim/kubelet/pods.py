@@ -32,15 +32,24 @@ class DeviceState:
 
 
 class PodBook:
-    """The pods that were admitted, and their devices."""
+    """The pods that were admitted, and their devices.
+
+    ``admitting`` are the containers of the pod that is next: it is known before it holds anything.
+    """
 
     def __init__(self) -> None:
         self._held: dict[Pod, tuple[PluginDeviceId, ...]] = {}
+        self.admitting: tuple[Pod, ...] = ()
 
     @property
     def held(self) -> Mapping[Pod, tuple[PluginDeviceId, ...]]:
         """Devices by pod."""
         return MappingProxyType(self._held)
+
+    @property
+    def known(self) -> tuple[Pod, ...]:
+        """Every container, also those that hold nothing yet."""
+        return (*self._held, *(each for each in self.admitting if each not in self._held))
 
     def free(
         self, resource: ResourceName, devices: Mapping[PluginDeviceId, DeviceState]

@@ -15,7 +15,7 @@ from grpclib.server import Server
 from ascend_agent._generated.deviceplugin import v1beta1 as plugin
 from ascend_agent._generated.podresources import v1 as resources
 from ascend_agent.model.ids import PluginDeviceId, ResourceName
-from ascend_agent.sim.kubelet.pods import DeviceState, Pod
+from ascend_agent.sim.kubelet.pods import DeviceState, Pod, PodBook
 
 _VERSION = "v1beta1"
 _RESOURCE = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-\w.]*[A-Za-z0-9])?")
@@ -110,11 +110,11 @@ class PodResources(resources.PodResourcesListerBase):
     def __init__(
         self,
         *,
-        held: Mapping[Pod, tuple[PluginDeviceId, ...]],
+        book: PodBook,
         devices: Callable[[ResourceName], Mapping[PluginDeviceId, DeviceState]],
         offered: Callable[[], Sequence[ResourceName]],
     ) -> None:
-        self._held = held
+        self._book = book
         self._devices = devices
         self._offered = offered
 
@@ -122,7 +122,7 @@ class PodResources(resources.PodResourcesListerBase):
         self,
         message: resources.ListPodResourcesRequest,  # noqa: ARG002 -- empty
     ) -> resources.ListPodResourcesResponse:
-        """Return every pod, with its devices."""
+        """Return every pod, with its devices; also the one that is being admitted."""
         return resources.ListPodResourcesResponse(
             pod_resources=[self._entry(containers) for containers in self._pods().values()]
         )
@@ -149,9 +149,9 @@ class PodResources(resources.PodResourcesListerBase):
         raise GRPCError(Status.NOT_FOUND, f"no pod {message.pod_namespace}/{message.pod_name}")
 
     def _pods(self) -> Mapping[tuple[str, str], Sequence[Pod]]:
-        """Return the containers that hold something, by their pod."""
+        """Return the containers that hold something or are to, by their pod."""
         found: dict[tuple[str, str], tuple[Pod, ...]] = {}
-        for container in self._held:
+        for container in self._book.known:
             key = container.namespace, container.name
             found[key] = (*found.get(key, ()), container)
         return found
@@ -163,7 +163,7 @@ class PodResources(resources.PodResourcesListerBase):
             containers=[
                 resources.ContainerResources(
                     name=one.container,
-                    devices=[*self._containers(one.resource, self._held[one])],
+                    devices=[*self._containers(one.resource, self._book.held.get(one, ()))],
                 )
                 for one in containers
             ],

@@ -310,6 +310,40 @@ async def test_pod_resources_tells_who_holds_what() -> None:
         assert devices.topology == resources.TopologyInfo(nodes=[resources.NumaNode(id=1)])
 
 
+async def test_pod_resources_tells_of_a_pod_while_it_is_being_admitted() -> None:
+    """So does the kubelet, which knows a pod before it asks for it; not of those behind it."""
+    told: list[list[tuple[str, list[str]]]] = []
+
+    class Looking(FakePlugin):
+        async def allocate(self, message: api.AllocateRequest) -> api.AllocateResponse:
+            answer = await stub.list(resources.ListPodResourcesRequest(), timeout=5)
+            told.append(
+                [
+                    (entry.name, [one.name for one in entry.containers if one.devices])
+                    for entry in answer.pod_resources
+                ]
+            )
+            return await super().allocate(message)
+
+    plugin = Looking(TWO)
+    async with (
+        staged() as stage,
+        serving(plugin, stage.plugins / "npu.sock"),
+        pod_resources(stage.pod_resources) as stub,
+    ):
+        await joined(stage, plugin)
+        both = [replace(pod("a"), container=name) for name in ("x", "y")]
+        await asyncio.gather(
+            stage.kubelet.admit_containers(both),
+            stage.kubelet.admit_containers([replace(pod("b"), count=3)]),
+            return_exceptions=True,
+        )
+        answer = await stub.list(resources.ListPodResourcesRequest(), timeout=5)
+
+    assert told == [[("a", [])], [("a", ["x"])]]
+    assert [entry.name for entry in answer.pod_resources] == ["a"]
+
+
 async def test_pod_resources_tells_one_pod_and_what_could_be_given() -> None:
     plugin = FakePlugin({"Ascend910-0": True, "Ascend910-1": False})
     async with (
