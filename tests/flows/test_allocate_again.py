@@ -275,6 +275,30 @@ async def test_without_a_lock_the_list_tells_pods_of_one_size_apart(
         assert (await ask(scene, kubelet, first)).npus == (0,)
 
 
+async def test_after_a_lock_was_taken_over_the_list_tells_who_is_meant(
+    kubelet: FakeKubeletList, tmp_path: Path
+) -> None:
+    """AL-3: HAMi takes a lock over after five minutes, though its pod still waits."""
+    first, other = one("first", 0), one("other", 2, bound_at=2)
+    async with hami_scene(tmp_path, first, other, lock=of("other"), kubelet=kubelet) as scene:
+        assert (await ask(scene, kubelet, first)).npus == (0,)
+        await scene.settled()
+        assert scene.lock == of("other")
+        assert (await ask(scene, kubelet, other)).npus == (2,)
+
+
+async def test_a_pod_that_is_gone_and_still_shown_takes_nobodys_place(
+    kubelet: FakeKubeletList, tmp_path: Path
+) -> None:
+    gone, other = one("gone", 0), one("other", 2, bound_at=2)
+    async with hami_scene(tmp_path, gone, other, lock=of("gone"), kubelet=kubelet) as scene:
+        scene.server.mute()
+        scene.server.store.delete(("pods", "default", "gone"))
+        scene.set_lock(of("other"))
+
+        assert (await ask(scene, kubelet, other)).npus == (2,)
+
+
 async def test_without_a_lock_the_list_tells_a_pod_that_is_being_deleted_apart(
     kubelet: FakeKubeletList, tmp_path: Path
 ) -> None:

@@ -14,7 +14,6 @@ from ascend_agent.dialects.hami.scene import Scene
 from ascend_agent.model.allocation import NeedFresh, RefusalReason, Refused
 from ascend_agent.model.ids import DieId
 from ascend_agent.model.pods import PodKey
-from ascend_agent.model.world import ClusterFacts
 
 _CHECK = (
     "check that the pod is scheduled by HAMi (spec.schedulerName), that HAMi's webhook handles its "
@@ -45,7 +44,7 @@ def find_claimant(dies: Sequence[DieId], scene: Scene) -> Candidate | NeedFresh 
         entitled = _entitled(scene, repeated, owner)
         if entitled:
             return rank(entitled, served=facts.served, lock=scene.lock, dies=dies)[0]
-    if not _decides(scene, entitled, owner) or (dying and not _lists(facts)):
+    if not _decides(scene, entitled, owner) or _is_open(scene, entitled, dying):
         first = None if entitled else _refusal_before(dying, None, scene)
         refusal = first or _nobody(scene, waiting or all_waiting, fitting, wanted=len(dies))
         return NeedFresh(pods=owners, otherwise=refusal)
@@ -83,9 +82,17 @@ def _decides(scene: Scene, fitting: Sequence[Candidate], owner: PodKey | None) -
     return facts.fresh and owner in {*facts.others, *(pod.key for pod in facts.pods)}
 
 
-def _lists(facts: ClusterFacts) -> bool:
-    """Return whether it was tried to learn which pods the kubelet knows, where that can be."""
-    return facts.heard is None or facts.listed is not None or facts.fresh
+def _is_open(scene: Scene, fitting: Sequence[Candidate], dying: Sequence[Candidate]) -> bool:
+    """Return whether the kubelet's list may tell which of several is meant, and was not read.
+
+    So after a lock was taken over, or where a pod is being deleted. The next container of the pod
+    that was served last is certain.
+    """
+    facts = scene.facts
+    if facts.heard is None or facts.fresh:
+        return False
+    certain = any(each.pod.uid == facts.served for each in fitting)
+    return bool(dying) or (len(fitting) > 1 and not certain)
 
 
 def _not_told(doubts: Sequence[Doubt], scene: Scene, *, wanted: int) -> Refused:
