@@ -43,6 +43,8 @@ async def test_who_asks_while_the_api_server_hangs_is_told_why_and_left_in_order
             await node.free()
             await node.create(pod("victim", container("main", 1, _QUARTER)))
             await bound.get()
+            # A refusal names no pod, and so fails none, that the agent has not heard of.
+            await agent.until(lambda status: status["api"]["pods"]["count"] == 2)
 
             control_plane.halt(control_plane.server)
             try:
