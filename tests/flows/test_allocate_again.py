@@ -7,9 +7,10 @@ import pytest
 
 from ascend_agent.errors import AllocationError, KubeletGoneError
 from ascend_agent.model.allocation import ContainerGrant
+from ascend_agent.model.hami import HamiRules
 from ascend_agent.model.pods import ContainerKind, Pod
 from ascend_agent.sim.cluster import Json
-from tests.fakes.hami import container, device, pod
+from tests.fakes.hami import container, device, pod, state
 from tests.fakes.hami_scene import LEFT, HamiScene, hami_scene, of, one, phase_of, two
 from tests.fakes.kubelet_list import FakeKubeletList
 
@@ -303,8 +304,7 @@ async def test_without_a_lock_the_list_tells_a_pod_that_is_being_deleted_apart(
     kubelet: FakeKubeletList, tmp_path: Path
 ) -> None:
     """The one bound after it does not pay for it, whichever the kubelet asks for first."""
-    going = pod("going", f"{device(0, 16384)};", terminating=True)
-    other = one("other", 2, bound_at=2)
+    going, other = one("going", 0, bound_at=1), one("other", 2, bound_at=2)
     async with hami_scene(tmp_path, going, other, kubelet=kubelet) as scene:
         item = {"metadata": {"deletionTimestamp": "2026-11-29T10:00:30Z"}}
         scene.server.store.change(("pods", "default", "going"), item)
@@ -312,6 +312,54 @@ async def test_without_a_lock_the_list_tells_a_pod_that_is_being_deleted_apart(
 
         assert (await ask(scene, kubelet, other)).npus == (2,)
         assert "default/going, which is being deleted" in await refused(scene, kubelet, going)
+
+
+async def test_a_request_that_may_be_a_deleted_pods_is_not_answered_as_asked_again(
+    kubelet: FakeKubeletList, tmp_path: Path
+) -> None:
+    """Only a pod that nobody else can stand for is served twice."""
+    first, going = one("first", 0), one("going", 1, bound_at=2)
+    async with hami_scene(tmp_path, first, kubelet=kubelet) as scene:
+        await lose(scene, kubelet, first)
+        await bind(scene, going, locked=False)
+        item = {"metadata": {"deletionTimestamp": "2026-11-29T10:00:30Z"}}
+        scene.server.store.change(("pods", "default", "going"), item)
+        await scene.seen()
+        kubelet.begin_anew()
+        kubelet.take_up(first.key)
+
+        assert "default/going, which is being deleted" in await refused(scene, kubelet, going)
+        assert (await ask(scene, kubelet, first)).npus == (0,)
+
+
+async def test_a_strict_lock_lets_nobody_be_served_again_either(
+    kubelet: FakeKubeletList, tmp_path: Path
+) -> None:
+    """Annotations can be forged: while another has the lock nobody else is served."""
+    first = one("first", 0)
+    strict = state(rules=HamiRules(strict_lock=True))
+    async with hami_scene(tmp_path, first, lock=of("first"), hami=strict, kubelet=kubelet) as scene:
+        await lose(scene, kubelet, first)
+        other = await bind(scene, one("other", 2, bound_at=2), locked=True)
+        kubelet.begin_anew()
+
+        await refused(scene, kubelet, first)
+        assert phase_of(scene, other) == "allocating"
+        assert (await ask(scene, kubelet, other)).npus == (2,)
+
+
+async def test_a_strict_lock_that_nobody_has_lets_a_pod_be_served_again(
+    kubelet: FakeKubeletList, tmp_path: Path
+) -> None:
+    first = one("first", 0)
+    strict = state(rules=HamiRules(strict_lock=True))
+    async with hami_scene(tmp_path, first, lock=of("first"), hami=strict, kubelet=kubelet) as scene:
+        await lose(scene, kubelet, first)
+        await scene.settled()
+        kubelet.begin_anew()
+
+        assert scene.lock is None
+        assert (await ask(scene, kubelet, first)).npus == (0,)
 
 
 def _annotated(key: str, value: str) -> Json:
