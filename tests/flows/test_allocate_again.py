@@ -9,7 +9,6 @@ from ascend_agent.errors import AllocationError, KubeletGoneError
 from ascend_agent.model.allocation import ContainerGrant
 from ascend_agent.model.hami import HamiRules
 from ascend_agent.model.pods import ContainerKind, Pod
-from ascend_agent.sim.cluster import Json
 from tests.fakes.hami import container, device, pod, state
 from tests.fakes.hami_scene import LEFT, HamiScene, hami_scene, of, one, phase_of, two
 from tests.fakes.kubelet_list import FakeKubeletList
@@ -114,12 +113,51 @@ async def test_each_container_that_was_not_written_down_is_answered_again(
             await lose(scene, kubelet, whole)
         kubelet.begin_anew()
 
-        grants = [await ask(scene, kubelet, whole, name) for name in names[written:]]
-        assert npus(grants) == [(0,), (1,), (2,)][written:]
-        await scene.settled()
+        for number, name in list(enumerate(names))[written:]:
+            assert (await ask(scene, kubelet, whole, name)).npus == (number,)
+            await scene.settled()
+            assert scene.lock == (of("whole") if number < 2 and written < 2 else None)
         await refused(scene, kubelet, one("nobody", 7))
         assert scene.annotations(whole)[LEFT] == ";;;"
         assert (phase_of(scene, whole), scene.lock) == ("success", None)
+
+
+async def test_a_request_that_is_another_pods_is_not_blamed_on_the_owner_of_the_lock(
+    kubelet: FakeKubeletList, tmp_path: Path
+) -> None:
+    """AL-4: it wants another number of devices, and nobody has asked for it yet."""
+    first = pod("first", ";", allocated=f"{device(0, 16384)};", annotations=_failed())
+    other = pod("other", f"{device(2, 16384)}{device(3, 16384)};")
+    async with hami_scene(tmp_path, first, other, lock=of("other"), kubelet=kubelet) as scene:
+        await refused(scene, kubelet, first)
+
+        assert (phase_of(scene, other), scene.lock) == ("allocating", of("other"))
+
+
+async def test_what_an_older_plugin_wrote_is_left_as_it_is(
+    kubelet: FakeKubeletList, tmp_path: Path
+) -> None:
+    """It drops empty slots, so that places differ, and its lock may still be there."""
+    slots = [f"{device(number, 16384)};" for number in range(2)]
+    both = [container("a"), container("b")]
+    half = pod("half", slots[1], allocated="".join(slots), containers=both)
+    async with hami_scene(tmp_path, half, lock=of("half"), kubelet=kubelet) as scene:
+        assert (await ask(scene, kubelet, half, "a")).npus == (0,)
+        await scene.settled()
+        assert scene.annotations(half)[LEFT] == slots[1]
+        assert scene.lock == of("half")
+        assert (await ask(scene, kubelet, half, "b")).npus == (1,)
+
+
+async def test_a_lock_that_a_killed_agent_left_goes_with_the_last_container(
+    kubelet: FakeKubeletList, tmp_path: Path
+) -> None:
+    done = {"hami.io/bind-phase": "success"}
+    first = pod("first", ";", allocated=f"{device(0, 16384)};", annotations=done)
+    async with hami_scene(tmp_path, first, lock=of("first"), kubelet=kubelet) as scene:
+        assert (await ask(scene, kubelet, first)).npus == (0,)
+        await scene.settled()
+        assert scene.lock is None
 
 
 async def test_a_kubelet_that_lost_all_it_wrote_is_answered_all_again(
@@ -146,12 +184,15 @@ async def test_a_pod_that_failed_with_its_call_is_refused_again_and_nobody_else_
     """The call was cancelled with the kubelet's connection; the pod has failed by its phase."""
     first = one("first", 0)
     async with hami_scene(tmp_path, first, lock=of("first"), kubelet=kubelet) as scene:
-        scene.server.store.change(("pods", "default", "first"), _annotated("bind-phase", "failed"))
+        scene.server.store.change(
+            ("pods", "default", "first"), {"metadata": {"annotations": _failed()}}
+        )
         scene.set_lock(None)
         other = await bind(scene, one("other", 2, bound_at=2), locked=True)
         kubelet.begin_anew()
 
-        assert "default/other" in await refused(scene, kubelet, first)
+        why = await refused(scene, kubelet, first)
+        assert "it was told already, before pods that wait: default/other (1)" in why
         assert scene.lock == of("other")
         assert phase_of(scene, other) == "allocating"
         assert (await ask(scene, kubelet, other)).npus == (2,)
@@ -276,6 +317,31 @@ async def test_without_a_lock_the_list_tells_pods_of_one_size_apart(
         assert (await ask(scene, kubelet, first)).npus == (0,)
 
 
+async def test_without_a_lock_and_a_list_the_order_of_binding_tells(
+    kubelet: FakeKubeletList, tmp_path: Path
+) -> None:
+    first, other = one("first", 0), one("other", 2, bound_at=2)
+    async with hami_scene(tmp_path, first, other, kubelet=kubelet) as scene:
+        kubelet.trouble = GONE
+
+        assert (await ask(scene, kubelet, first)).npus == (0,)
+        assert (await ask(scene, kubelet, other)).npus == (2,)
+
+
+async def test_the_next_container_of_the_pod_served_last_needs_no_list(
+    kubelet: FakeKubeletList, tmp_path: Path
+) -> None:
+    """The kubelet goes through one pod before it begins with another."""
+    both, other = two("both", 0, 1), one("other", 2, bound_at=2)
+    async with hami_scene(tmp_path, both, other, kubelet=kubelet) as scene:
+        await ask(scene, kubelet, both, "c0")
+        reads, requests = kubelet.reads, len(scene.requests)
+
+        assert (await ask(scene, kubelet, both, "c1")).npus == (1,)
+        assert kubelet.reads == reads
+        assert len([each for each in scene.requests[requests:] if each.startswith("GET")]) == 0
+
+
 async def test_after_a_lock_was_taken_over_the_list_tells_who_is_meant(
     kubelet: FakeKubeletList, tmp_path: Path
 ) -> None:
@@ -362,5 +428,5 @@ async def test_a_strict_lock_that_nobody_has_lets_a_pod_be_served_again(
         assert (await ask(scene, kubelet, first)).npus == (0,)
 
 
-def _annotated(key: str, value: str) -> Json:
-    return {"metadata": {"annotations": {f"hami.io/{key}": value}}}
+def _failed() -> dict[str, str]:
+    return {"hami.io/bind-phase": "failed"}
