@@ -125,7 +125,7 @@ async def test_each_container_that_was_not_written_down_is_answered_again(
 async def test_a_request_that_is_another_pods_is_not_blamed_on_the_owner_of_the_lock(
     kubelet: FakeKubeletList, tmp_path: Path
 ) -> None:
-    """AL-4: it wants another number of devices, and nobody has asked for it yet."""
+    """It wants another number of devices, and nobody has asked for it yet."""
     first = pod("first", ";", allocated=f"{device(0, 16384)};", annotations=_failed())
     other = pod("other", f"{device(2, 16384)}{device(3, 16384)};")
     async with hami_scene(tmp_path, first, other, lock=of("other"), kubelet=kubelet) as scene:
