@@ -8,7 +8,7 @@ from ascend_agent.cluster.door import Door
 from ascend_agent.cluster.node_edits import NodeEdits
 from ascend_agent.cluster.objects import Objects
 from ascend_agent.cluster.pace import Pace
-from ascend_agent.cluster.patches import pod_patch, removal_patch, values_of
+from ascend_agent.cluster.patches import difference, pod_patch, removal_patch, values_of
 from ascend_agent.cluster.read import Reader
 from ascend_agent.cluster.refusals import Asked
 from ascend_agent.cluster.retry import PATIENCE, delay_s
@@ -110,7 +110,8 @@ class Editor:
             if why is None:
                 raise
             # An attempt whose answer was lost may have been carried out.
-            if sent > 1 and found is not None and self._pod_sender.holds(self._pod(edit), values):
+            if sent > 1 and found is not None and not difference(values, found):
+                self._pod_sender.remember(found, values)
                 return
             raise ConflictError(error.verb, error.target, why) from error
 

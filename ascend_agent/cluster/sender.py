@@ -81,7 +81,7 @@ class Sender(Generic[T]):
                 await asyncio.sleep(delay_s(error, failures=failures, backoff=_BACKOFF))
                 failures += 1
             else:
-                self._remember(self._objects.acknowledge(answer), missing)
+                self.remember(self._objects.acknowledge(answer), missing)
                 newest = known()
                 if newest is not None:
                     self._written.see(newest.uid, newest.version, maps_of(newest))
@@ -91,7 +91,7 @@ class Sender(Generic[T]):
         """Return whether the object holds *values* already; they count as ours from then on."""
         if self._missing(item, values):
             return False
-        self._remember(item, values)
+        self.remember(item, values)
         return True
 
     def share(self, places: Iterable[Place]) -> None:
@@ -112,7 +112,7 @@ class Sender(Generic[T]):
         # What a broken watch showed last is no reason to believe that nothing is to be done.
         return difference(values, item if self._objects.live else None)
 
-    def _remember(self, item: T | None, values: Values) -> None:
+    def remember(self, item: T | None, values: Values) -> None:
         """Take *values* for ours from this state of the object on."""
         if item is not None:  # else the answer was no object; the watch will show what came of it
             self._written.acknowledge(item.uid, values, pod=_key(item), version=item.version)

@@ -72,7 +72,7 @@ class Decide:
         if world.facts is None:
             return world
         self._forget_seen(world.facts.pods)
-        if self._heard is not None and world.facts.known:
+        if self._heard is not None:
             self._heard.forget(all_but=(pod.uid for pod in world.facts.pods))
         heard = self._heard.heard if self._heard else None
         facts = replace(world.facts, served=self._lately(), heard=heard)
@@ -101,12 +101,13 @@ class Decide:
                     break
                 world = await self._read(self._reader, outcome, pending, until)
                 there = _read_in(world) if there is None else there
+                world = _only(world, there)
                 outcome = self._offers.dialect.assign(request, world)
         finally:
             for each in (self._bus.pods, self._bus.hami):
                 each.detach(wakeup)
         if isinstance(outcome, NeedFresh):
-            return self._give_up(outcome, there)
+            return self._give_up(outcome)
         return outcome if isinstance(outcome, Refused) else Decided(assignment=outcome, world=world)
 
     def remember(
@@ -174,7 +175,7 @@ class Decide:
         if self._heard is None:
             return facts
         listed = await self._heard.read(resource, facts.pods)
-        return replace(facts, listed=listed, heard=self._heard.heard)
+        return replace(facts, listed=listed)
 
     def _lately(self) -> PodUid | None:
         if self._served is None:
@@ -182,16 +183,14 @@ class Decide:
         uid, at = self._served
         return uid if asyncio.get_running_loop().time() - at < _REMEMBERED_S else None
 
-    def _give_up(self, outcome: NeedFresh, there: frozenset[PodUid] | None) -> Refused:
-        """Return the refusal; *there* are the pods that the first live read showed."""
+    def _give_up(self, outcome: NeedFresh) -> Refused:
+        """Return the refusal."""
         refusal = outcome.otherwise
         if self._heard is not None and self._heard.trouble:
             detail = f"{refusal.detail}; its list of pods: {self._heard.trouble}"
             refusal = replace(refusal, detail=detail)
         if not self._trouble:
-            # For a pod that was bound after the request came it can't be: it has its own to come.
-            late = refusal.pod is not None and there is not None and refusal.pod.uid not in there
-            return replace(refusal, pod=None, failure=()) if late else refusal
+            return refusal
         # What can't be read may say otherwise: no pod may suffer for that.
         return Refused(
             reason=refusal.reason,
@@ -221,6 +220,14 @@ class Decide:
             self._trouble = ""
             world = replace(world, facts=facts)
         return _with_edits(world, [*self._overlay, *pending])
+
+
+def _only(world: World, there: frozenset[PodUid] | None) -> World:
+    """Return *world* without pods that were bound after the request came: they have their own."""
+    if there is None or world.facts is None:
+        return world
+    pods = tuple(pod for pod in world.facts.pods if pod.uid in there)
+    return replace(world, facts=replace(world.facts, pods=pods))
 
 
 def _read_in(world: World) -> frozenset[PodUid] | None:

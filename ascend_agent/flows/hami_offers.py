@@ -6,7 +6,7 @@ whoever serves it is made anew then (``serve_chosen``).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from ascend_agent.bus import Bus
 from ascend_agent.flows.offers import SpecOf, offer_of
@@ -20,6 +20,9 @@ from ascend_agent.model.kubelet import Offer
 from ascend_agent.model.npu import Npu
 from ascend_agent.model.world import ClusterFacts, SharePolicy, World
 from ascend_agent.runtime.latest import Latest
+
+_LATELY_MS: Final = 300_000
+"""A kubelet that hung for so long, and may still ask for the pod, has lost its node long since."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,8 +79,14 @@ class HamiOffers:
                 node=self.bus.own_node.value,
                 pods=pods.pods if pods else (),
                 known=pods is not None,
+                vanished=self._vanished(now),
             ),
         )
+
+    def _vanished(self, now: Millis) -> bool:
+        locks = self.bus.locks.value
+        at_ms = locks.gone_at_ms if locks else None
+        return at_ms is not None and now - at_ms < _LATELY_MS
 
     def _state(self) -> HamiState | None:
         """Return the configuration while it is about this word."""

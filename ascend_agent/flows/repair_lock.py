@@ -52,6 +52,7 @@ class RepairLock:
         self._watch: LockWatch | None = None
         self._begins = True
         self._released = 0
+        self._gone_at_ms: Millis | None = None
         self._failures = 0
         self._trouble = ""
         self._unreadable = ""
@@ -62,7 +63,7 @@ class RepairLock:
         channels = (self._bus.own_node, self._bus.pods, self._bus.instance, self._bus.hami)
         for channel in channels:
             channel.attach(self._wakeup)
-        self._locks.put(LockRepairs(released=self._released))
+        self._publish()
         try:
             while True:
                 self._update()
@@ -114,6 +115,9 @@ class RepairLock:
                 word = self._word()  # another agent may serve the node by now
                 why = lock_repair.why_stale(owner, word=word) if word is not None else None
                 if why is not None:
+                    if owner is None:  # to be known before another pod can be bound
+                        self._gone_at_ms = self._clock.now()
+                        self._publish()
                     lock = NodeLock(text=watch.text, owner=watch.owner)
                     await self._editor.apply(lock.removal)
         except (ConflictError, NotFoundError):
@@ -129,9 +133,12 @@ class RepairLock:
 
     def _tell_released(self, watch: LockWatch, why: str) -> None:
         self._released += 1
-        self._locks.put(LockRepairs(released=self._released))
+        self._publish()
         facts = {"lock": watch.text[:_SHOWN], "pod": str(watch.owner), "why": why}
         log.info("stale node lock released", extra=facts)
+
+    def _publish(self) -> None:
+        self._locks.put(LockRepairs(released=self._released, gone_at_ms=self._gone_at_ms))
 
     def _fail(self, watch: LockWatch, why: str) -> None:
         """Leave it for later, ever more slowly."""

@@ -221,6 +221,10 @@ class HamiRegistration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockRepairs:
-    """How many node locks were given back because nobody needed them, since the agent started."""
+    """How many node locks were given back because nobody needed them, since the agent started.
+
+    ``gone_at_ms`` is when one was last found whose pod does not exist, None: never.
+    """
 
     released: int
+    gone_at_ms: Millis | None = None

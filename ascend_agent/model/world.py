@@ -32,7 +32,7 @@ class ClusterFacts:
     for, if that was lately. ``listed`` is which containers the kubelet says have devices of the
     resource, by pod, read since it asked; the pod that it asks for is there. ``heard`` are the
     pods for which this very kubelet has asked and been told what they get; None: nobody keeps
-    account of that.
+    account of that. ``vanished``: lately a pod did not exist any more that had the node lock.
     """
 
     node_name: NodeName
@@ -44,6 +44,7 @@ class ClusterFacts:
     served: PodUid | None = None
     listed: Mapping[PodKey, frozenset[str]] | None = None
     heard: frozenset[PodUid] | None = None
+    vanished: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

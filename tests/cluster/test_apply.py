@@ -65,9 +65,9 @@ async def scene() -> AsyncIterator[Scene]:
 
 
 @asynccontextmanager
-async def editing(scene: Scene) -> AsyncIterator[Editor]:
+async def editing(scene: Scene, pods: Pods | None = None) -> AsyncIterator[Editor]:
     scene.watch()
-    pods = Pods(scene)
+    pods = pods or Pods(scene)
     pods.watch()
     reader = Reader(
         node=NODE, door=scene.door, nodes=scene.nodes, pods=pods.objects, tally=scene.tally
@@ -187,6 +187,17 @@ async def test_a_pod_edit_that_expects_something_and_whose_answer_was_lost_is_do
 
     assert given(scene) == "2"
     assert scene.tally.patches == 3
+
+
+async def test_nor_does_it_need_a_watch_to_be_known_as_done(scene: Scene) -> None:
+    """An API server that dies as it answers takes answer and watch at once."""
+    pods = Pods(scene)
+    async with editing(scene, pods) as editor:
+        await editor.apply(edit(scene, "1"))
+        with broken_once(scene, then=lambda: pods.objects.set_live(live=False)):
+            await editor.apply(replace(edit(scene, "2"), expects={"given": "1"}))
+
+    assert given(scene) == "2"
 
 
 async def test_a_lost_answer_does_not_hide_what_others_wrote(scene: Scene) -> None:

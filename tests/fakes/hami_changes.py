@@ -185,6 +185,7 @@ class Changes(Play):
     async def restart(self, *, killed: bool) -> None:
         """End the agent and begin another, which knows nothing; *killed*: it says no more."""
         server = self.scene.server
+        self._forget_asked()
         if killed:
             server.troubles.append(silent)
         await self.agent.aclose()
@@ -276,7 +277,8 @@ class Changes(Play):
         never = {Held.WITHDRAWN, Held.RENAMED, Held.FEWER}
         unready = self._held[-1] is Held.PENDING and not self._waits_for_host
         bad = never.intersection(self._held) or unready
-        return bool(self.troubled or self._excused or bad)
+        unclear = self._asked is not None and self._asked.unclear
+        return bool(self.troubled or self._excused or bad or unclear)
 
     def _check_answer(self, one: Bound, uid: str, grant: ContainerGrant) -> None:
         name, npus, memory = one.wanted[one.answered]

@@ -58,7 +58,8 @@ class Bound:
     """A pod that was bound, as the scheduler means it; ``wanted`` is in the kubelet's order.
 
     ``answered`` counts the containers that have their devices, ``taken`` those that the agent was
-    asked for: a kubelet may die before it has the answer.
+    asked for: a kubelet may die before it has the answer. ``unclear``: kubelet or agent began anew
+    after an init container, of which the kubelet tells nothing.
     """
 
     pod: Pod
@@ -69,6 +70,7 @@ class Bound:
     answered: int = 0
     taken: int = 0
     going: bool = False
+    unclear: bool = False
 
     @property
     def waits(self) -> bool:
@@ -187,7 +189,7 @@ class Play:
             async with asyncio.timeout(patience_s):
                 (grant,) = await self.scene.allocate.allocate([request])
         except (AllocationError, TimeoutError):
-            if not self.troubled and patience_s is None:
+            if not self.troubled and patience_s is None and not one.unclear:
                 raise  # where all is well everybody is served
             self._fail(one)
         else:
@@ -198,21 +200,36 @@ class Play:
     async def lose(self, *, advised: bool) -> None:
         """Ask, and have the kubelet die before it has the answer; it begins from the start."""
         one = self._admitted()
-        if one is None or self.troubled or one.answered or not self._is_listed(one):
+        if (
+            one is None
+            or self.troubled
+            or one.unclear
+            or not self._is_listed(one, one.answered + 1)
+        ):
             return
         uid = self.scene.server.store.get(one.key)["metadata"]["uid"]
         request = await self._request(one, advised=advised)
         (grant,) = await self.scene.allocate.allocate([request])
         self._check_answer(one, uid, grant)
         one.taken = max(one.taken, one.answered + 1)
-        self.kubelet.begin_anew()
+        self._die()
         await self._expect_free()
 
+    def _die(self) -> None:
+        """Have another kubelet, which asks from the start."""
+        self._forget_asked()
+        self.kubelet.begin_anew()
+
+    def _forget_asked(self) -> None:
+        """Have kubelet or agent know no more than is written, which may not be enough."""
+        for one in self.bound:
+            one.unclear |= bool(one.answered) and not self._is_listed(one, one.answered)
+
     @staticmethod
-    def _is_listed(one: Bound) -> bool:
-        """Return whether a kubelet lists what its containers have: not of init containers."""
+    def _is_listed(one: Bound, count: int) -> bool:
+        """Return whether the kubelet lists what the last of so many containers has."""
         kinds = {each.name: each.kind for each in one.pod.containers}
-        return all(kinds[name] is not ContainerKind.INIT for name, _, _ in one.wanted)
+        return kinds[one.wanted[count - 1][0]] is not ContainerKind.INIT
 
     async def _request(self, one: Bound, *, advised: bool) -> AllocationRequest:
         for each in self.bound:
@@ -297,6 +314,7 @@ class Play:
     async def renew(self) -> None:
         """Have another agent go on, which remembers nothing and has looked at the pods anew."""
         await asyncio.sleep(0.1)
+        self._forget_asked()
         self.scene.allocate = self.scene.renewed()
 
     def _mark_going(self, one: Bound) -> None:

@@ -368,7 +368,7 @@ class Storms(Changes):
             assert failed, "people see that it failed"
             assert one.lock is None or self.scene.lock != one.lock, "and the lock is back"
         if self._begins_anew:
-            self.kubelet.begin_anew()
+            self._die()
             if failed:
                 await self._ask_in_vain(one)
         if failed or not self._begins_anew:

@@ -1,5 +1,6 @@
 """A kubelet that dies within an answer's milliseconds asks again, and nobody else pays for that."""
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,10 +9,13 @@ import pytest
 from ascend_agent.errors import AllocationError, KubeletGoneError
 from ascend_agent.model.allocation import ContainerGrant
 from ascend_agent.model.hami import HamiRules
+from ascend_agent.model.kubelet import InstancePhase, InstanceState
 from ascend_agent.model.pods import ContainerKind, Pod
+from ascend_agent.sim.cluster import Json
 from tests.fakes.hami import container, device, pod, state
-from tests.fakes.hami_scene import LEFT, HamiScene, hami_scene, of, one, phase_of, two
+from tests.fakes.hami_scene import LEFT, HamiScene, hami_scene, of, one, phase_of, repairing, two
 from tests.fakes.kubelet_list import FakeKubeletList
+from tests.fakes.running import running
 
 
 @pytest.fixture(params=[True, False], ids=["up to 1.33", "since 1.34"])
@@ -66,7 +70,9 @@ async def test_a_pod_is_served_again_and_the_next_one_gets_its_own(
     kubelet: FakeKubeletList,
     locked: bool,  # noqa: FBT001 -- both ways
     tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
+    caplog.set_level("INFO")
     first = one("first", 0)
     lock = of("first") if locked else None
     async with hami_scene(tmp_path, first, lock=lock, kubelet=kubelet) as scene:
@@ -79,6 +85,8 @@ async def test_a_pod_is_served_again_and_the_next_one_gets_its_own(
         await scene.settled()
         assert scene.patches == []
         assert again == before
+        (line,) = [each for each in caplog.records if getattr(each, "again", False)]
+        assert getattr(line, "pod", "") == "default/first"
         assert (await ask(scene, kubelet, other)).npus == (2,)
         await scene.settled()
         assert scene.lock is None
@@ -261,6 +269,40 @@ async def test_pods_that_the_kubelet_has_are_looked_at_once(
         assert kubelet.reads == 1
 
 
+async def test_a_pod_that_failed_for_this_kubelet_is_in_no_doubt(
+    kubelet: FakeKubeletList, tmp_path: Path
+) -> None:
+    far = one("far", 99)
+    async with hami_scene(tmp_path, far, lock=of("far"), kubelet=kubelet) as scene:
+        assert "does not offer" in await refused(scene, kubelet, far)
+        other = await bind(scene, one("other", 2, bound_at=2), locked=True)
+        assert (await ask(scene, kubelet, other)).npus == (2,)
+        assert kubelet.reads == 0
+
+
+@pytest.mark.parametrize("ago_s", [297, 301])
+async def test_who_vanished_with_the_lock_may_be_asked_for_still(
+    ago_s: int, kubelet: FakeKubeletList, tmp_path: Path
+) -> None:
+    """AL-1: a pod that is deleted at once leaves nothing but the request of a kubelet that hung.
+
+    Without the kubelet's list the next pod's devices were given for it, and that pod failed.
+    """
+    gone = one("gone", 0)
+    async with hami_scene(tmp_path, gone, lock=of("gone"), kubelet=kubelet) as scene:
+        repair = repairing(scene)
+        scene.bus.instance.claim("test").put(InstanceState(phase=InstancePhase.HOLDING))
+        async with running(repair.run):
+            scene.server.store.delete(("pods", "default", "gone"))
+            other = await bind(scene, one("other", 2, bound_at=2), locked=True)
+            await asyncio.sleep(ago_s)
+            if ago_s < 300:
+                await refused(scene, kubelet, gone)
+
+            assert (await ask(scene, kubelet, other)).npus == (2,)
+            assert (kubelet.reads > 0) is (ago_s < 300)
+
+
 async def test_nobody_is_served_while_the_kubelet_does_not_tell(
     kubelet: FakeKubeletList, tmp_path: Path
 ) -> None:
@@ -290,10 +332,13 @@ async def test_where_nobody_was_answered_the_list_is_not_needed(
         assert (await ask(scene, kubelet, first)).npus == (0,)
 
 
-async def test_an_init_container_of_which_the_kubelet_tells_nothing_costs_its_own_pod_at_most(
+async def test_an_init_container_of_which_the_kubelet_tells_nothing_is_not_guessed_at(
     kubelet: FakeKubeletList, tmp_path: Path
 ) -> None:
-    """It lists no init containers, so whether it asks for the first or the second is not known."""
+    """It lists no init containers, so whether it asks for the first or the second is not known.
+
+    With the second one's devices for the first, two containers would share them.
+    """
     containers = [container("i", kind=ContainerKind.INIT), container("main")]
     slots = f"{device(0, 16384)};{device(1, 16384)};"
     first = pod("first", slots, containers=containers)
@@ -301,9 +346,13 @@ async def test_an_init_container_of_which_the_kubelet_tells_nothing_costs_its_ow
         await lose(scene, kubelet, first)
         kubelet.begin_anew()
 
-        assert (await lose(scene, kubelet, first)).npus == (1,)
-        other = await bind(scene, one("other", 2, bound_at=2), locked=True)
         await refused(scene, kubelet, first)
+        assert scene.annotations(first)[LEFT] == f";{device(1, 16384)};"
+        failed: Json = {"status": {"phase": "Failed"}}
+        scene.server.store.change_part(("pods", "default", "first"), "status", failed)
+        scene.set_lock(of("other"))
+        scene.add(other := one("other", 2, bound_at=2))
+        await scene.seen()
         assert (await ask(scene, kubelet, other)).npus == (2,)
 
 

@@ -12,6 +12,7 @@ from ascend_agent.chips import ascend910b
 from ascend_agent.dialects import load_dialect
 from ascend_agent.flows.decide import Decide, Decided
 from ascend_agent.flows.hami_offers import HamiOffers
+from ascend_agent.flows.heard_pods import HeardPods
 from ascend_agent.model.allocation import Refused
 from ascend_agent.model.cluster import NodeObject, PodEdit
 from ascend_agent.model.ids import ObjectVersion, PodUid, ResourceName
@@ -29,6 +30,7 @@ from tests.fakes.hami_scene import (
     refused,
     two,
 )
+from tests.fakes.kubelet_list import FakeKubeletList
 
 
 async def test_a_pod_that_the_watch_shows_late_is_found_by_a_live_read(tmp_path: Path) -> None:
@@ -51,16 +53,33 @@ async def test_a_pod_that_the_watch_shows_late_is_found_by_a_live_read(tmp_path:
         )
 
 
-async def test_a_pod_that_comes_while_its_request_waits_is_served(tmp_path: Path) -> None:
-    async with hami_scene(tmp_path) as scene:
+async def test_a_pod_that_is_annotated_while_its_request_waits_is_served(tmp_path: Path) -> None:
+    waits = one("p1", 3)
+    notes = {**waits.annotations, "hami.io/bind-phase": "failed"}
+    async with hami_scene(tmp_path, dataclasses.replace(waits, annotations=notes)) as scene:
         asking = asyncio.get_running_loop().create_task(scene.ask((7, 0)))
         await asyncio.sleep(1.7)
-        scene.set_lock(of("p1"))
-        scene.add(one("p1", 3))
+        item = {"metadata": {"annotations": dict(waits.annotations)}}
+        scene.server.store.change(("pods", "default", "p1"), item)
         came = asyncio.get_running_loop().time()
 
         assert (await asking).npus == (3,)
         assert asyncio.get_running_loop().time() - came < 0.5, "news bring the next look at once"
+
+
+async def test_a_pod_that_is_bound_while_a_request_waits_has_its_own_to_come(
+    tmp_path: Path,
+) -> None:
+    """AL-1: a pod was deleted at once, and the kubelet asks for it all the same."""
+    async with hami_scene(tmp_path) as scene:
+        asking = asyncio.get_running_loop().create_task(refused(scene, (7, 0)))
+        await asyncio.sleep(0.5)
+        scene.set_lock(of("p1"))
+        scene.add(one("p1", 3))
+
+        await asking
+        assert (phase_of(scene, one("p1", 3)), scene.lock) == ("allocating", of("p1"))
+        assert (await scene.ask((7, 0))).npus == (3,)
 
 
 async def test_the_owner_of_the_lock_that_came_after_the_request_is_not_failed_for_it(
@@ -74,7 +93,7 @@ async def test_the_owner_of_the_lock_that_came_after_the_request_is_not_failed_f
         scene.set_lock(of("heir"))
         scene.add(heir)
 
-        assert "heir" in await asking
+        await asking
         assert (phase_of(scene, heir), scene.lock) == ("allocating", of("heir"))
         assert [(await scene.ask((7, 0))).npus for _ in range(2)] == [(3,), (4,)]
 
@@ -263,9 +282,16 @@ class LateReader:
         return next((each for each in self._pods if each.key == key), None)
 
 
-def decide(reader: LateReader, *, known: bool, shown: tuple[Pod, ...] = ()) -> Decide:
+def decide(
+    reader: LateReader,
+    *,
+    known: bool,
+    shown: tuple[Pod, ...] = (),
+    kubelet: FakeKubeletList | None = None,
+    bus: Bus | None = None,
+) -> Decide:
     """Return one of an agent to which the watches have *shown* pods, or nothing at all yet."""
-    bus = Bus([])
+    bus = bus or Bus([])
     bus.hami.claim("test").put(state())
     bus.node.claim("test").put(node_view())
     if known:
@@ -279,7 +305,8 @@ def decide(reader: LateReader, *, known: bool, shown: tuple[Pod, ...] = ()) -> D
         bus=bus,
         specs=lambda _: ascend910b.SPEC,
     )
-    return Decide(offers=offers, bus=bus, clock=Clock(), reader=reader)
+    heard = None if kubelet is None else HeardPods(pod_resources=kubelet, bus=bus)
+    return Decide(offers=offers, bus=bus, clock=Clock(), reader=reader, heard=heard)
 
 
 async def test_an_agent_that_has_just_started_waits_longer_for_its_first_look() -> None:
@@ -293,6 +320,23 @@ async def test_an_agent_that_has_just_started_waits_longer_for_its_first_look() 
     assert found.assignment.npus == (3,)
     assert isinstance(late, Refused)
     assert "no answer within 3 s" in late.detail
+
+
+async def test_pods_that_are_gone_are_kept_no_account_of() -> None:
+    bus, first = Bus([]), one("p1", 3)
+    pods = bus.pods.claim("test of pods")
+    pods.put(Pods(pods=(first,), live=True))
+    kubelet = FakeKubeletList(keeps_failed=False)
+    deciding = decide(LateReader(after_s=0), known=False, kubelet=kubelet, bus=bus)
+    told: list[frozenset[PodUid] | None] = []
+    for shown in ((first,), (), (first,)):
+        if not told:
+            deciding.remember(first.ref, [])
+        pods.put(Pods(pods=shown, live=True))
+        facts = deciding.world().facts
+        told.append(facts.heard if facts else None)
+
+    assert told == [{first.uid}, frozenset(), frozenset()]
 
 
 class Watched(Mapping[str, str]):

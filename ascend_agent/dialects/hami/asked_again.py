@@ -15,7 +15,7 @@ from ascend_agent.dialects.hami.annotation import BadText, Slot, parse_slots
 from ascend_agent.dialects.hami.candidates import Candidate, is_bound_and_pending
 from ascend_agent.dialects.hami.containers import container_of
 from ascend_agent.dialects.hami.scene import Scene
-from ascend_agent.model.ids import ResourceName
+from ascend_agent.model.ids import PodUid, ResourceName
 from ascend_agent.model.pods import ContainerKind, Pod
 
 
@@ -62,26 +62,29 @@ def sort_out(
     """Return those of *waiting* that may be meant, and who may be meant again; see the module.
 
     Nobody whom the kubelet does not list: it lists a pod before it asks for it. One for which it
-    has to ask again waits for nothing else. Where that can't be told a pod waits on: at worst one
-    of its containers gets what is another's of the same pod.
+    has to ask again waits for nothing else, and one of which that can't be told for nothing: its
+    containers would get each other's.
     """
     listed = scene.facts.listed
     if listed is None:
         return list(waiting), []
     again: list[Candidate] = []
+    out: set[PodUid] = set()
     for doubt in doubts:
         pod = doubt.pod
         failed = pod.annotations.get(keys.BIND_PHASE) == keys.FAILED
         if pod.key not in listed or failed or pod.terminating:
             continue
-        if missing := _missing(doubt, listed[pod.key], scene.chip.resource):
+        missing = _missing(doubt, listed[pod.key], scene.chip.resource)
+        if missing:
             again.append(_again(doubt, missing[0]))
+        if missing != ():
+            out.add(pod.uid)
     doubted = {each.pod.uid for each in doubts}
-    asked_again = {each.pod.uid for each in again}
     kept = [
         replace(each, doubted=each.pod.uid in doubted)
         for each in waiting
-        if each.pod.key in listed and each.pod.uid not in asked_again
+        if each.pod.key in listed and each.pod.uid not in out
     ]
     return kept, again
 
@@ -90,16 +93,16 @@ def _again(doubt: Doubt, place: int) -> Candidate:
     return Candidate(pod=doubt.pod, left=doubt.granted, index=place, again=True, doubted=True)
 
 
-def _missing(doubt: Doubt, held: frozenset[str], resource: ResourceName) -> tuple[int, ...]:
+def _missing(doubt: Doubt, held: frozenset[str], resource: ResourceName) -> tuple[int, ...] | None:
     """Return the places of slots that were handed out and that the kubelet does not have.
 
-    None where that can't be told: it never tells of init containers that end. Those before one
-    that holds something have had theirs.
+    None: that can't be told. It never tells of init containers that end; those before one that
+    holds something have had theirs.
     """
     kinds = {each.name: each.kind for each in doubt.pod.containers}
     names = [container_of(doubt.pod, doubt.granted, at, resource=resource) for at in doubt.taken]
     last = max((at for at, name in enumerate(names) if name in held), default=-1)
     rest = names[last + 1 :]
     if any(name is None or kinds.get(name) is ContainerKind.INIT for name in rest):
-        return ()
+        return None
     return doubt.taken[last + 1 :]

@@ -85,14 +85,14 @@ def _decides(scene: Scene, fitting: Sequence[Candidate], owner: PodKey | None) -
 def _is_open(scene: Scene, fitting: Sequence[Candidate], dying: Sequence[Candidate]) -> bool:
     """Return whether the kubelet's list may tell which of several is meant, and was not read.
 
-    So after a lock was taken over, or where a pod is being deleted. The next container of the pod
-    that was served last is certain.
+    So after a lock was taken over, or where a pod is being deleted or has vanished. The next
+    container of the pod that was served last is certain.
     """
     facts = scene.facts
     if facts.heard is None or facts.fresh:
         return False
     certain = any(each.pod.uid == facts.served for each in fitting)
-    return bool(dying) or (len(fitting) > 1 and not certain)
+    return bool(dying) or ((len(fitting) > 1 or facts.vanished) and not certain)
 
 
 def _not_told(doubts: Sequence[Doubt], scene: Scene, *, wanted: int) -> Refused:

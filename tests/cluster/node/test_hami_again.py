@@ -15,7 +15,7 @@ from tests.cluster.api import Json, pod_path
 from tests.cluster.node.cluster_node import KUBELET
 from tests.cluster.node.hami import HamiScene, hardware
 from tests.cluster.node.hami_pods import USES, container
-from tests.cluster.proxy import FaultProxy
+from tests.cluster.proxy import FaultProxy, Stop
 from tests.fake_dcmi.control import FakeHost
 
 pytestmark = pytest.mark.cluster
@@ -109,6 +109,24 @@ async def test_a_kubelet_that_is_killed_amid_its_call_costs_that_pod_alone(
                 other = await hami.inside("other")
 
     assert other.environment["NPU_MEM_QUOTA"] == "4096"
+
+
+async def test_a_pod_is_served_whose_patch_lost_its_answer_and_the_watch_with_it(
+    hami: HamiScene,
+) -> None:
+    """An API server that dies as it answers: that the patch was carried out no watch tells."""
+    async with FaultProxy(hami.scene.control_plane).running() as proxy:
+        with hardware() as host:
+            async with hami.through(proxy, host):
+                place = pod_path(hami.scene.namespace, "first")
+                reached = proxy.halt(lambda line: f"PATCH {place}" in line, stop=Stop.ANSWER)
+                await hami.create("first", _FIRST, soft=True)
+                async with asyncio.timeout(_PATIENCE_S):
+                    await reached.wait()
+                proxy.cut()
+                first = await hami.inside("first")
+
+    assert first.environment["NPU_MEM_QUOTA"] == "1024"
 
 
 @pytest.mark.parametrize("lost", [False, True], ids=["kept", "lost"])

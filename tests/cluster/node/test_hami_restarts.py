@@ -112,18 +112,25 @@ async def test_a_kubelet_that_is_killed_between_two_containers_fails_that_pod_al
     assert after.environment["NPU_MEM_QUOTA"] == "4096"
 
 
+@pytest.mark.parametrize("grace_s", [1, 0])
 async def test_a_pod_deleted_before_the_kubelet_saw_it_takes_no_devices_of_the_next_one(
-    hami: HamiScene,
+    hami: HamiScene, grace_s: int
 ) -> None:
-    """AL-1: the kubelet asks for it all the same, and would be handed the next pod's slice."""
+    """AL-1: the kubelet asks for it all the same, and would be handed the next pod's slice.
+
+    With time to end it has the lock until then, without any it is gone and the next pod is bound.
+    """
     scene = hami.scene
     async with hami.serving() as agent:
         with scene.node.halted(KUBELET):
             await hami.create("deleted", container(npus=1, memory=16384))
             place = pod_path(scene.namespace, "deleted")
             await agent.until(lambda status: status["api"]["pods"]["count"] == 1)
-            await scene.api.delete(place, grace_s=1)
+            await scene.api.delete(place, grace_s=grace_s)
             await hami.create("next", container(npus=1, memory=32768))
+            if not grace_s:
+                place = pod_path(scene.namespace, "next")
+                await scene.api.until(place, lambda pod: pod and pod["spec"].get("nodeName"))
         inside = await hami.inside("next")
         npus = await chosen(agent, await hami.settled("next"))
 
