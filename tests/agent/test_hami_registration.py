@@ -56,6 +56,7 @@ async def test_a_fault_and_its_end_reach_the_device_list_and_an_end_of_the_agent
             await until(server, lambda found: healthy(found) == [True] * 4)
             assert annotations(server)[HANDSHAKE].startswith("Reported_")
             assert annotations(server)["hami-vnpu-core"] == "false"
+            await agent.logged("node registered")
             assert len(agent.told("node registered")) == 1
 
         assert healthy(annotations(server)) == [True] * 4

@@ -11,16 +11,13 @@ from pathlib import Path
 from typing import Final
 
 from tests.chart.objects import Rendered, parsed
+from tests.cluster.account import Right, in_force
 from tests.cluster.api import Api, Json
 from tests.cluster.connected import service_account
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.programs import program
-from tests.cluster.waiting import eventually
 from tools.chart.places import CHART
 from tools.chart.render import run_helm
-
-Right = tuple[str, str, str, str]
-"""Verb, resource, namespace and name; an empty text stands for all."""
 
 _KINDS: Final = {
     "ClusterRole": "clusterroles",
@@ -29,7 +26,6 @@ _KINDS: Final = {
     "RoleBinding": "rolebindings",
 }
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
-_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 _REFUSED = frozenset({401, 403})
 
 
@@ -96,9 +92,8 @@ async def chart_account(
     for each in roles:
         await api.create(_place(each), each)
     token = await control_plane.token(name, namespace)
-    user, granted = f"system:serviceaccount:{namespace}:{name}", _rights(chart)
-    # The server refuses until it has heard of the rules, a moment later.
-    await eventually(lambda: _in_force(api, user, granted), what="the chart's rules in force")
+    user, granted = f"system:serviceaccount:{namespace}:{name}", rights_of(chart)
+    await in_force(api, user, granted)
     try:
         yield ChartAccount(
             user=user,
@@ -113,16 +108,6 @@ async def chart_account(
             await api.delete(f"{_place(each)}/{each['metadata']['name']}")
 
 
-async def _in_force(api: Api, user: str, granted: frozenset[Right]) -> bool | None:
-    for verb, resource, namespace, name in granted:
-        asked = {"verb": verb, "resource": resource, "namespace": namespace, "name": name}
-        spec = {"user": user, "resourceAttributes": asked}
-        answer = await api.create(_REVIEWS, {"spec": spec})
-        if not answer["status"]["allowed"]:
-            return None
-    return True
-
-
 def _place(each: Json) -> str:
     """Return the collection in which a role or a binding is."""
     namespace = each["metadata"].get("namespace")
@@ -130,7 +115,8 @@ def _place(each: Json) -> str:
     return f"{within}/{_KINDS[each['kind']]}"
 
 
-def _rights(chart: Rendered) -> frozenset[Right]:
+def rights_of(chart: Rendered) -> frozenset[Right]:
+    """Return each rule that the chart makes."""
     return frozenset(
         (verb, resource, role["metadata"].get("namespace", ""), name)
         for role in [*chart.of("ClusterRole"), *chart.of("Role")]

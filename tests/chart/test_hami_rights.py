@@ -95,6 +95,8 @@ async def test_what_the_dialect_asks_for_is_what_is_granted(
             pod = pod_path(own_namespace, "p")
             await api.until(pod, lambda now: _annotations(now).get(PHASE) == "success")
             await eventually(lambda: _used_all(account), what="a request for each rule")
+            async with asyncio.timeout(30):  # whoever gave it back hears of that last
+                await until(bus.locks.changes(), lambda now: now.released)
             for task in tasks:
                 task.cancel()
 

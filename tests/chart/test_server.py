@@ -5,7 +5,7 @@ without a schema: that the kinds are accepted is shown, what is in them is not.
 """
 
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -13,7 +13,9 @@ from uuid import uuid4
 
 import pytest
 
-from tests.chart.objects import SETS, golden
+from tests.chart.account import rights_of
+from tests.chart.objects import SETS, Rendered, golden
+from tests.cluster.account import in_force
 from tests.cluster.api import MERGE, Api, ApiError, Json, node_path, pod_path, pods_path
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.credentials import BearerToken
@@ -91,14 +93,16 @@ def place(each: Json) -> str:
 
 
 @asynccontextmanager
-async def installed(api: Api, objects: Sequence[Json]) -> AsyncIterator[None]:
-    """Have *objects* there, and gone afterwards."""
+async def installed(api: Api, chart: Rendered) -> AsyncIterator[None]:
+    """Have the objects of *chart* there, its rules in force, and all gone afterwards."""
+    user = f"system:serviceaccount:{NAMESPACE}:{RELEASE}"
     try:
-        for each in objects:
+        for each in chart.objects:
             await _applied(api, place(each), each)
+        await in_force(api, user, rights_of(chart))
         yield
     finally:
-        for each in objects:
+        for each in chart.objects:
             await api.delete(place(each))
 
 
@@ -210,7 +214,7 @@ async def test_an_agent_can_change_its_own_node_and_no_other(
 ) -> None:
     """RBAC can't say "this node"; the node's name in the pod's token can. Events are no way out."""
     change = {"metadata": {"labels": {"npu": "1"}}}
-    there = (installed(api, golden("own-node").objects), nodes(api, {"own-1": {}, "own-2": {}}))
+    there = (installed(api, golden("own-node")), nodes(api, {"own-1": {}, "own-2": {}}))
     async with AsyncExitStack() as stack:
         for each in there:
             await stack.enter_async_context(each)
@@ -262,7 +266,7 @@ async def test_an_agent_of_hami_can_answer_its_scheduler_on_its_own_node_alone(
         {"spec": {"activeDeadlineSeconds": 1}},
     ]
     there = (
-        installed(api, golden("hami").objects),
+        installed(api, golden("hami")),
         nodes(api, {"own-1": {}, "own-2": {}}),
         pods_on(api, {"mine": "own-1", "theirs": "own-2", "unbound": None}),
     )

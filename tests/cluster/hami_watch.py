@@ -14,6 +14,8 @@ from tests.cluster.api import Api, Json, pods_path
 from tests.cluster.following import followed
 from tests.cluster.hami_node import LEFT, LOCK, PHASE, annotations
 
+_PATIENCE_S = 30
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
@@ -43,6 +45,17 @@ class LockLog:
     done: dict[str, Moment] = field(default_factory=dict)
     phases: dict[str, str] = field(default_factory=dict)
     _held: tuple[str, Moment] | None = None
+    _news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def until(self, holds: int) -> None:
+        """Wait until so many locks went, and all that was done under them has been told too.
+
+        Another watch that has told of it says nothing of what these two have told.
+        """
+        async with asyncio.timeout(_PATIENCE_S):
+            while len(self.holds) < holds or any(one.pod not in self.done for one in self.holds):
+                self._news.clear()
+                await self._news.wait()
 
     def left_s(self) -> list[float]:
         """Return how long each lock stayed after its pod had all its devices."""
@@ -62,6 +75,7 @@ class LockLog:
             self._held = None
         if text is not None and self._held is None:
             self._held = text, now
+        self._news.set()
 
     def hear_pod(self, pod: Json) -> None:
         """Take in a state of a pod."""
@@ -71,6 +85,7 @@ class LockLog:
             self.done[name] = _moment(pod)
         if phase := notes.get(PHASE):
             self.phases[name] = phase
+        self._news.set()
 
 
 def _moment(item: Json) -> Moment:

@@ -7,6 +7,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from tests.cluster.account import in_force
 from tests.cluster.api import Api, ApiError, Json
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.credentials import BearerToken
@@ -77,6 +78,8 @@ async def test_a_grant_is_enough(api: Api, control_plane: ControlPlane, own_name
     await api.create(
         f"{rbac}/clusterrolebindings", {**named, "roleRef": role, "subjects": [subject]}
     )
+    account = f"system:serviceaccount:{own_namespace}:default"
+    await in_force(api, account, [("list", "nodes", "", "")])
     token = await control_plane.token("default", own_namespace)
 
     async with control_plane.api(BearerToken(token=token)) as granted:

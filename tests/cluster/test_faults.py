@@ -16,15 +16,19 @@ from ascend_agent.model.cluster import ApiPhase, NodeAnnotationRemoval, NodeEdit
 from ascend_agent.model.ids import NodeName, PodUid
 from ascend_agent.model.pods import PodKey
 from tests.cluster.account import account, bound_pod, grant, make_node
-from tests.cluster.api import Api, node_path, pod_path, pods_path
+from tests.cluster.api import Api, ApiError, Json, node_path, pod_path, pods_path
 from tests.cluster.connected import connection, running, service_account, until
 from tests.cluster.control_plane import ControlPlane
+from tests.cluster.credentials import BearerToken
 from tests.cluster.proxy import FaultProxy
+from tests.cluster.waiting import eventually
 
 pytestmark = pytest.mark.cluster
 
 WATCH, PATCH = "watch=true", "PATCH"
 SILENCE_S = 3.0
+_REVIEW = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+_UNAUTHORIZED = 401
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -301,13 +305,18 @@ async def test_a_new_authority_is_taken_at_once(
 async def test_a_token_that_has_ended_is_replaced_in_a_running_watch(
     scene: Scene, control_plane: ControlPlane, tmp_path: Path
 ) -> None:
-    ended = await control_plane.token_ending("default", scene.namespace, lasts_s=-55)
+    """It ends with the object it is bound to, so at the test's word and not by the clock."""
+    secrets = f"/api/v1/namespaces/{scene.namespace}/secrets"
+    secret = await scene.api.create(secrets, {"metadata": {"name": "lasts"}})
+    bound = {"kind": "Secret", "apiVersion": "v1", **_named(secret)}
+    ended = await control_plane.token("default", scene.namespace, bound_to=bound)
     folder = service_account(tmp_path / "other", ended, control_plane.authority)
     one = connection(folder=folder, url=scene.proxy.url, node=NodeName(scene.node))
     async with running(one):
         await until(one.states(), lambda state: state.phase is ApiPhase.READY)
         good = await control_plane.token("default", scene.namespace)
-        await asyncio.sleep(8)  # the server takes an ended token for 60 s more
+        await scene.api.delete(f"{secrets}/lasts")
+        await eventually(lambda: _refused(control_plane, ended), what="the end of the token")
         (folder / "token").write_text(good)
         scene.proxy.cut()
         await scene.change("1")
@@ -315,3 +324,17 @@ async def test_a_token_that_has_ended_is_replaced_in_a_running_watch(
         own = await until(one.nodes(), lambda node: node.annotations.get("theirs") == "1")
 
     assert own.labels["ours"] == "z"
+
+
+def _named(made: Json) -> Json:
+    return {key: made["metadata"][key] for key in ("name", "uid")}
+
+
+async def _refused(control_plane: ControlPlane, token: str) -> bool | None:
+    """Return whether the server takes *token* for nobody's: it remembers its bearer for seconds."""
+    async with control_plane.api(BearerToken(token=token)) as bearer:
+        try:
+            await bearer.create(_REVIEW, {"metadata": {}})
+        except ApiError as error:
+            return error.code == _UNAUTHORIZED or None
+    return None

@@ -124,6 +124,7 @@ async def test_pods_that_come_at_once_each_get_their_own_and_leave_no_lock(
         await asyncio.gather(*(node.create(crowd(number)) for number in range(count)))
         await admitted(node, kubelet, count=count)
         await node.free()
+        await log.until(holds=count)
         await told_apart(node, kubelet)
 
         pods = await api.list(pods_path(own_namespace))

@@ -199,6 +199,7 @@ class _Scene:
         assert name == f"{self.victim}-after"
         assert await self.kubelet.admit(waited), self.kubelet.grants[name]
         await self.node.free()
+        await agent.logged("allocated")  # its log may be behind its answer
 
         assert [line["pod"] for line in agent.told("allocated")] == [
             f"{self.node.namespace}/{name}"
@@ -276,6 +277,8 @@ def _is_of(kind: str, text: str, name: str) -> bool:
         case "PATCH of the pod":
             return method == "PATCH" and path.endswith(f"/pods/{name}")
         case "removal of the lock":
-            return method == "PATCH" and content == "application/json-patch+json"
+            # A slot is taken by a patch of that form too.
+            removes = content == "application/json-patch+json"
+            return method == "PATCH" and removes and path.startswith("/api/v1/nodes/")
         case _:
             return method == "GET" and path == "/api/v1/pods" and "watch" not in place

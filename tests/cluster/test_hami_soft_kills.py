@@ -16,6 +16,7 @@ from ascend_agent.runtime.beside import beside
 from tests.cluster.api import Api, Json, node_path, pod_path
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.hami_node import LOCK, PHASE, HamiNode, annotations, container, hami_node, pod
+from tests.cluster.proxy import FaultProxy, Stop
 from tests.cluster.waiting import eventually
 from tests.peer.client import PeerError
 
@@ -64,14 +65,23 @@ def soft_pod(name: str) -> Json:
 async def test_a_directory_that_was_being_made_is_made_anew(
     control_plane: ControlPlane, api: Api, own_namespace: str, fake_dcmi: Path, tmp_path: Path
 ) -> None:
-    """A kubelet that restarted meanwhile asks again for the pod, which nobody has failed."""
-    async with hami_node(
-        control_plane, api, tmp_path, namespace=own_namespace, library=fake_dcmi, npus=2
-    ) as node:
+    """A kubelet that restarted meanwhile asks again for the pod, which nobody has failed.
+
+    However late the kill comes, the directory was made for nobody: the patch that the answer waits
+    for never arrives.
+    """
+    async with (
+        hami_node(
+            control_plane, api, tmp_path, namespace=own_namespace, library=fake_dcmi, npus=2
+        ) as node,
+        FaultProxy(control_plane).running() as proxy,
+    ):
+        place = pod_path(node.namespace, "victim")
+        proxy.halt(lambda text: text.startswith(f"PATCH {place}"), stop=Stop.REQUEST)
         soft = options(tmp_path, node)
         bound: asyncio.Queue[Json] = asyncio.Queue(2)
         async with beside(node.follow(bound), name="bound pods"):
-            async with node.run_agent(*soft) as agent:
+            async with node.run_agent(*soft, url=proxy.url) as agent:
                 await agent.logged("host prepared for soft slices")
                 kubelet = await node.bring_up()
                 await node.create(soft_pod("victim"))
@@ -87,7 +97,7 @@ async def test_a_directory_that_was_being_made_is_made_anew(
                     await agent.ended()
                     with pytest.raises(PeerError):
                         await answer
-                found = await api.get(pod_path(node.namespace, "victim"))
+                found = await api.get(place)
                 assert annotations(found)[PHASE] == "allocating"
                 await node.there.kubelet.do("hang_up")
                 node.there.kubelet.forget()
@@ -99,7 +109,7 @@ async def test_a_directory_that_was_being_made_is_made_anew(
                 assert list(directory.iterdir()) == []
                 assert directory.stat().st_mode & 0o777 == 0o777
                 await node.free()
-                found = await api.get(pod_path(node.namespace, "victim"))
+                found = await api.get(place)
                 assert annotations(found)[PHASE] == "success"
                 assert LOCK not in annotations(await api.get(node_path(node.name)))
 

@@ -61,6 +61,7 @@ async def renewed(
     first.send(signal.SIGKILL)
     await first.ended()
     async with hami.agent(host, soft=True, wait=False) as second:
+        await second.logged("api server answers")  # it stands still while the kubelet starts
         yield second
 
 
