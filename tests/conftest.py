@@ -18,6 +18,7 @@ import logging
 import os
 import resource
 import selectors
+import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Generator, Iterator
@@ -48,6 +49,11 @@ _PROXIES = ("http_proxy", "https_proxy", "grpc_proxy", "all_proxy")
 # Quirk: before a synchronous test that runs first looptime asks for "the" loop, and Python up to
 # 3.13 would make one that nobody closes. After this call it says instead that there is none.
 asyncio.set_event_loop(None)
+
+# Who starts the suite in the background of a shell has it, and each program that it starts, ignore
+# Ctrl-C: the tests about that would be about the shell.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same examples on every run: a find is kept as a test of its own, not as luck.
 settings.register_profile("project", deadline=None, derandomize=True, database=None)
