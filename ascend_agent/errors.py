@@ -103,6 +103,10 @@ class KubeletGoneError(KubeletError):
     """Nobody answers on the kubelet's socket."""
 
 
+class KubeletAbsentError(KubeletGoneError):
+    """Nobody answers, because there is no socket at all."""
+
+
 class KubeletBusyError(KubeletError):
     """The kubelet limits how often we may ask (ResourceExhausted); ask again later."""
 

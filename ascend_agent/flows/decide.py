@@ -103,6 +103,11 @@ class Decide:
                 there = _read_in(world) if there is None else there
                 world = _only(world, there)
                 outcome = self._offers.dialect.assign(request, world)
+            if isinstance(outcome, NeedFresh) and self._heard is not None and self._heard.absent:
+                # The kubelet that asks serves its list: that is not there for us. To refuse would
+                # be to refuse everybody for as long as one pod pulls its image.
+                world = _without_list(world)
+                outcome = self._offers.dialect.assign(request, world)
         finally:
             for each in (self._bus.pods, self._bus.hami):
                 each.detach(wakeup)
@@ -220,6 +225,12 @@ class Decide:
             self._trouble = ""
             world = replace(world, facts=facts)
         return _with_edits(world, [*self._overlay, *pending])
+
+
+def _without_list(world: World) -> World:
+    """Return *world* as it is where nobody keeps account of what the kubelet heard."""
+    facts = None if world.facts is None else replace(world.facts, heard=None, listed=None)
+    return replace(world, facts=facts)
 
 
 def _only(world: World, there: frozenset[PodUid] | None) -> World:

@@ -8,7 +8,7 @@ anew before it lets anybody register.
 from collections.abc import Iterable, Mapping, Sequence
 
 from ascend_agent.bus import Bus
-from ascend_agent.errors import KubeletError
+from ascend_agent.errors import KubeletAbsentError, KubeletError
 from ascend_agent.interfaces import PodResources
 from ascend_agent.model.ids import PodUid, ResourceName
 from ascend_agent.model.kubelet import SocketIdentity
@@ -27,12 +27,13 @@ class HeardPods:
         self._kubelet: SocketIdentity | None = None
         self._heard: dict[PodUid, SocketIdentity | None] = {}
         self.trouble = ""
+        self.absent = False
 
     def begin(self) -> None:
         """Take the kubelet as it is now for the one that asks, until the next call."""
         directory = self._bus.directory.value
         self._kubelet = directory.kubelet if directory else None
-        self.trouble = ""
+        self.trouble, self.absent = "", False
 
     def note(self, pods: Iterable[PodUid]) -> None:
         """Note that whoever asks has been told what *pods* get, or that they get nothing."""
@@ -51,16 +52,18 @@ class HeardPods:
     async def read(self, resource: ResourceName, pods: Sequence[Pod]) -> Listed | None:
         """Return whom the kubelet lists now; None: it can't be read, see ``trouble``.
 
-        Those of *pods* of which it has everything have been heard of, by whomever.
+        Those of *pods* of which it has everything have been heard of, by whomever. ``absent``: not
+        even its socket is there, as where nobody mounts it for us.
         """
         try:
             listed = await self._pod_resources.read_listed(resource)
         except KubeletError as error:
             self.trouble = str(error)
+            self.absent = isinstance(error, KubeletAbsentError)
             return None
         finally:
             self._pod_resources.close()  # seldom needed, and the next kubelet is another
-        self.trouble = ""
+        self.trouble, self.absent = "", False
         self.note(pod.uid for pod in pods if _has_all(pod, listed, resource))
         return listed
 

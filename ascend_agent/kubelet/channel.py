@@ -15,7 +15,12 @@ from grpclib.exceptions import GRPCError, ProtocolError, StreamTerminatedError
 from grpclib.protocol import Connection, H2Protocol
 from h2.exceptions import H2Error
 
-from ascend_agent.errors import BadMessageError, KubeletError, KubeletGoneError
+from ascend_agent.errors import (
+    BadMessageError,
+    KubeletAbsentError,
+    KubeletError,
+    KubeletGoneError,
+)
 from ascend_agent.kubelet.protocol import BytesCodec, GuardedProtocol
 from ascend_agent.kubelet.sockets import denied
 from ascend_agent.kubelet.texts import shown
@@ -96,6 +101,8 @@ class KubeletChannel(Channel):
                 text = f"nobody answered on {self._where} within {timeout_s:g} s"
             case GRPCError():
                 text = f"nobody answers on {self._where}: {shown(error.message or '')}"
+            case FileNotFoundError():
+                return KubeletAbsentError(f"nobody answers on {self._where}: {error.strerror}")
             case OSError():
                 text = f"nobody answers on {self._where}: {error.strerror or error}"
             case _:

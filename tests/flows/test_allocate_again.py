@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ascend_agent.errors import AllocationError, KubeletGoneError
+from ascend_agent.errors import AllocationError, KubeletAbsentError, KubeletGoneError
 from ascend_agent.model.allocation import ContainerGrant
 from ascend_agent.model.hami import HamiRules
 from ascend_agent.model.kubelet import InstancePhase, InstanceState
@@ -318,6 +318,20 @@ async def test_nobody_is_served_while_the_kubelet_does_not_tell(
         assert "nobody answers on pods.sock" in why
         assert (phase_of(scene, other), scene.lock) == ("allocating", of("other"))
         kubelet.trouble = None
+        assert (await ask(scene, kubelet, other)).npus == (2,)
+
+
+async def test_where_the_list_is_not_even_mounted_it_is_as_without_one(
+    kubelet: FakeKubeletList, tmp_path: Path
+) -> None:
+    """In the manifest of another plugin; one pod that pulls its image must not stop all others."""
+    first = one("first", 0)
+    async with hami_scene(tmp_path, first, lock=of("first"), kubelet=kubelet) as scene:
+        await ask(scene, kubelet, first)
+        other = await bind(scene, one("other", 2, bound_at=2), locked=True)
+        scene.allocate = scene.renewed()
+        kubelet.trouble = KubeletAbsentError("nobody answers on pods.sock")
+
         assert (await ask(scene, kubelet, other)).npus == (2,)
 
 

@@ -1,12 +1,15 @@
 """Which kubelet was told what, and what it says itself."""
 
+import socket
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
 from ascend_agent.bus import Bus
 from ascend_agent.errors import KubeletGoneError
 from ascend_agent.flows.heard_pods import HeardPods
+from ascend_agent.kubelet.podresources import KubeletPodResources
 from ascend_agent.model.pods import ContainerKind, Pod
 from tests.fakes.hami import CHIP_910B3, container, pod
 from tests.fakes.kubelet_list import FakeKubeletList
@@ -107,6 +110,20 @@ async def test_of_a_pod_whose_init_containers_alone_ask_it_is_never_known(
     await read(heard, one)
 
     assert heard.heard == frozenset()
+
+
+async def test_a_socket_that_is_not_there_is_told_apart(tmp_path: Path) -> None:
+    """Where one is and nobody answers, the kubelet has just ended, or hangs."""
+    place = tmp_path / "pods.sock"
+    pod_resources = KubeletPodResources(socket=place)
+    heard = HeardPods(pod_resources=pod_resources, bus=Bus([]))
+    assert (await read(heard, P1), heard.absent) == (None, True)
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(str(place))
+    assert (await read(heard, P1), heard.absent) == (None, False)
+    heard.absent = True
+    heard.begin()
+    assert not heard.absent
 
 
 async def test_a_list_that_can_not_be_read_says_why_until_it_can(
