@@ -466,7 +466,8 @@ class PodResources(Protocol):
         """Return which containers have devices of *resource*, by pod.
 
         A pod is there, without any, from before the kubelet admits it. Init containers that end
-        are never told. Raises as ``read_holders``.
+        are never told. Raises as ``read_holders``, and KubeletAbsentError where not even the
+        socket is there.
         """
 
     def close(self) -> None:

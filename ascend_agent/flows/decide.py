@@ -189,7 +189,7 @@ class Decide:
         return uid if asyncio.get_running_loop().time() - at < _REMEMBERED_S else None
 
     def _give_up(self, outcome: NeedFresh) -> Refused:
-        """Return the refusal."""
+        """Return the refusal, with what could not be read, and nobody to blame for that."""
         refusal = outcome.otherwise
         if self._heard is not None and self._heard.trouble:
             detail = f"{refusal.detail}; its list of pods: {self._heard.trouble}"

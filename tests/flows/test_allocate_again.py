@@ -61,6 +61,14 @@ async def bind(scene: HamiScene, waiting: Pod, *, locked: bool) -> Pod:
     return waiting
 
 
+async def forget(scene: HamiScene, kubelet: FakeKubeletList, whose: Pod) -> Pod:
+    """Have the kubelet die as it is answered for that pod; return one that was bound meanwhile."""
+    await lose(scene, kubelet, whose)
+    other = await bind(scene, one("other", 2, bound_at=2), locked=True)
+    kubelet.begin_anew()
+    return other
+
+
 def npus(grants: Sequence[ContainerGrant]) -> list[tuple[int, ...]]:
     return [grant.npus for grant in grants]
 
@@ -228,9 +236,7 @@ async def test_another_agent_serves_again_as_well(kubelet: FakeKubeletList, tmp_
     """Nothing of it is remembered: kubelet and agent may end together."""
     first = one("first", 0)
     async with hami_scene(tmp_path, first, lock=of("first"), kubelet=kubelet) as scene:
-        await lose(scene, kubelet, first)
-        other = await bind(scene, one("other", 2, bound_at=2), locked=True)
-        kubelet.begin_anew()
+        other = await forget(scene, kubelet, first)
         scene.allocate = scene.renewed()
 
         assert (await ask(scene, kubelet, first)).npus == (0,)
@@ -308,9 +314,7 @@ async def test_nobody_is_served_while_the_kubelet_does_not_tell(
 ) -> None:
     first = one("first", 0)
     async with hami_scene(tmp_path, first, lock=of("first"), kubelet=kubelet) as scene:
-        await lose(scene, kubelet, first)
-        other = await bind(scene, one("other", 2, bound_at=2), locked=True)
-        kubelet.begin_anew()
+        other = await forget(scene, kubelet, first)
         kubelet.trouble = GONE
 
         why = await refused(scene, kubelet, first)
@@ -468,9 +472,7 @@ async def test_a_strict_lock_lets_nobody_be_served_again_either(
     first = one("first", 0)
     strict = state(rules=HamiRules(strict_lock=True))
     async with hami_scene(tmp_path, first, lock=of("first"), hami=strict, kubelet=kubelet) as scene:
-        await lose(scene, kubelet, first)
-        other = await bind(scene, one("other", 2, bound_at=2), locked=True)
-        kubelet.begin_anew()
+        other = await forget(scene, kubelet, first)
 
         await refused(scene, kubelet, first)
         assert phase_of(scene, other) == "allocating"
