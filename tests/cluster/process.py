@@ -1,7 +1,7 @@
 """One real program under a test: started, stopped, and never outliving the test.
 
 A ``Process`` knows no event loop between its calls, so tests of several loops can share one. The
-kernel ends it when the thread that started it ends (``setpriv --pdeathsig``), however that came.
+kernel ends it when the thread that started it ends (``guarded``), however that came.
 It runs in a session of its own, so a terminal's Ctrl-C reaches only pytest, which tidies up.
 """
 
@@ -15,6 +15,20 @@ from pathlib import Path
 from tests.cluster.programs import program
 
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+def guarded(command: Sequence[str | Path], starter: int) -> list[str]:
+    """Return *command* such that it ends when process *starter*, which is to start it, has ended.
+
+    The kernel only tells of an end after it was asked to (``setpriv --pdeathsig``): one that came
+    before that shows in another parent.
+    """
+    # What a shell adds to the environment by itself is taken out again.
+    alive = f'[ "$PPID" = {starter} ] && exec env -u PWD -u OLDPWD -u SHLVL -u _ "$@"'
+    return [
+        str(program("setpriv")), "--pdeathsig", "KILL", "--",
+        "sh", "-c", alive, "sh", *map(str, command),
+    ]  # fmt: skip
 
 
 class ProcessError(Exception):
@@ -55,10 +69,9 @@ class Process:
         """Start it; its output is appended to the log."""
         if self.running:
             raise RuntimeError(f"{self.name} runs already")
-        guard = (str(program("setpriv")), "--pdeathsig", "KILL", "--")
         with self.log.open("ab") as log:
             self._child = subprocess.Popen(
-                [*guard, *self.command],
+                guarded(self.command, os.getpid()),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

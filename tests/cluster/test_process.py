@@ -26,6 +26,17 @@ one.start()
 print(one.pid, flush=True)
 signal.pause()
 """
+# Starts a program that stands still before its guard is up, and says which once it does.
+LATE = """\
+import os, signal, subprocess, sys
+from tests.cluster.process import guarded
+command = guarded(["sh", "-c", 'touch "$1"; exec sleep 1000', "sh", sys.argv[1]], os.getpid())
+still = ["sh", "-c", 'kill -STOP $$; exec "$@"', "sh"]
+child = subprocess.Popen([*still, *command], start_new_session=True)
+os.waitpid(child.pid, os.WUNTRACED)
+print(child.pid, flush=True)
+signal.pause()
+"""
 # A trap of bash would wait for its `read` to return if the signal came just before that began.
 SHELL = """\
 import signal, sys
@@ -122,3 +133,23 @@ def test_it_ends_with_a_test_run_that_was_killed(tmp_path: Path) -> None:
 
     os.close(program)
     assert ended
+
+
+def test_it_does_not_begin_after_a_test_run_that_was_killed(tmp_path: Path) -> None:
+    """The kernel tells of no end that came before the program asked to be told."""
+    starter = subprocess.Popen(
+        [sys.executable, "-c", LATE, str(tmp_path / "began")], cwd=ROOT, stdout=subprocess.PIPE
+    )
+    assert starter.stdout is not None
+    with starter.stdout:
+        number = int(starter.stdout.readline())
+        program = os.pidfd_open(number)
+    starter.kill()
+    starter.wait()
+
+    os.kill(number, signal.SIGCONT)
+    ended, _, _ = select.select([program], [], [], 10)
+
+    os.close(program)
+    assert ended
+    assert not (tmp_path / "began").exists()

@@ -29,7 +29,7 @@ from tests.cluster.node.pods import (
     pod,
     read_log,
 )
-from tests.cluster.programs import program
+from tests.cluster.process import guarded
 from tests.cluster.waiting import eventually
 
 NPUS = 8
@@ -212,8 +212,7 @@ class Scene:
         """Run an agent on this node until the block ends; *through* is what starts it, if any."""
         home = self.node.home
         command = [
-            # With a run that is killed the agent ends too: it is in no namespace of the node's.
-            str(program("setpriv")), "--pdeathsig", "KILL", "--", *through,
+            *through,
             sys.executable, "-m", "ascend_agent", "run", *driver,
             "--kubelet-dir", str(home.kubelet), "--device-plugin-dir", str(home.plugins),
             "--host-root", str(home.root), "--cdi-dir", str(home.cdi),
@@ -222,7 +221,8 @@ class Scene:
             "--http", "127.0.0.1:0", *self.account.options, *options,
         ]  # fmt: skip
         told = {**self.account.environment(self.node.name), **(environment or {})}
-        async with running_agent(command, told) as agent:
+        # With a run that is killed the agent ends too: it is in no namespace of the node's.
+        async with running_agent(guarded(command, os.getpid()), told) as agent:
             yield agent
 
     @asynccontextmanager
