@@ -24,6 +24,7 @@ class ClusterOff:
     """
 
     def __init__(self, *, why: str, now: Millis) -> None:
+        self.why = why
         self.reader = NobodyToRead()
         self._state = ApiState(phase=ApiPhase.OFF, since_ms=now, detail=why)
 

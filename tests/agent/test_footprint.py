@@ -15,7 +15,7 @@ from tests.agent.scene import AgentProcess, Node, node, running_agent
 
 pytestmark = pytest.mark.peer
 
-FOREIGN = ("ascend_agent.dialects.hami", "ascend_agent.app_hami", "ascend_agent.sim")
+FOREIGN = ("ascend_agent.dialects.hami", "ascend_agent.wiring.hami", "ascend_agent.sim")
 """Modules that no agent of the plain dialect has a use for, each with all inside it."""
 
 OPTIONAL = (

@@ -8,8 +8,8 @@ import pytest
 from aiohttp import web
 
 # What an agent of this dialect loads late is loaded here: it would hold up a step of the loop.
-import ascend_agent.app_hami
-import ascend_agent.dialects.hami.dialect  # noqa: F401 -- as said
+import ascend_agent.dialects.hami.dialect
+import ascend_agent.wiring.hami  # noqa: F401 -- as said
 from ascend_agent.settings import DialectName, SimulatedNode
 from ascend_agent.sim.cluster import FakeApiServer
 from ascend_agent.sim.cluster import node as node_item

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 # What an agent of this dialect loads late is loaded here: it would hold up a step of the loop.
-import ascend_agent.app_hami
-import ascend_agent.dialects.hami.dialect  # noqa: F401 -- as said
+import ascend_agent.dialects.hami.dialect
+import ascend_agent.wiring.hami  # noqa: F401 -- as said
 from tests.agent.pod_stream import PodStream, pod_stream, weigh
 
 _BEFORE, _AFTER = 15, 60

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from ascend_agent.app_hami import meter_of
 from ascend_agent.bus import Bus
 from ascend_agent.settings import DialectName, Settings
 from ascend_agent.sim.cluster import FakeApiServer
 from ascend_agent.sim.cluster import pod as pod_item
+from ascend_agent.wiring.hami import meter_of
 from tests.agent.scene import node
 from tests.agent.test_api_server import FOUR, has_node, options
 from tests.host.shm_samples import vector

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 # What an agent of this dialect loads late is loaded here: it would hold up a step of the loop.
-import ascend_agent.app_hami
-import ascend_agent.dialects.hami.dialect  # noqa: F401 -- as said
+import ascend_agent.dialects.hami.dialect
+import ascend_agent.wiring.hami  # noqa: F401 -- as said
 from ascend_agent.app import Agent
 from ascend_agent.model.health import ShareStates
 from ascend_agent.settings import DialectName

@@ -6,11 +6,11 @@ import json
 import pytest
 
 # What is loaded late for this dialect is loaded here: it would hold up a step of the loop.
-import ascend_agent.app_hami
 import ascend_agent.cluster.connection
 import ascend_agent.dialects.hami.dialect
 import ascend_agent.sim.hami.cluster
-import ascend_agent.sim.hami.meter  # noqa: F401 -- as said
+import ascend_agent.sim.hami.meter
+import ascend_agent.wiring.hami  # noqa: F401 -- as said
 from ascend_agent.cli.arguments import parse
 from ascend_agent.cli.compose import compose
 from ascend_agent.driver.simulated.peer import spawn_in_loop

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-import ascend_agent.app_hami  # noqa: F401 -- loaded late, it would hold up a step of the loop
+import ascend_agent.wiring.hami  # noqa: F401 -- loaded late, it would hold up a step of the loop
 from ascend_agent.app import Agent
 from ascend_agent.driver.simulated.peer import spawn_in_loop
 from ascend_agent.model.ids import NodeName

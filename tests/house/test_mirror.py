@@ -10,8 +10,14 @@ from tests.house.sources import PACKAGE, ROOT, Source, sources
 pytestmark = pytest.mark.slow  # each reads the whole project
 
 WITHOUT = {
-    "ascend_agent/app_hami.py": "as app.py: tests/agent and tests/cluster play it",
     "ascend_agent/app.py": "tests/agent plays the whole agent, which is what it puts together",
+    **dict.fromkeys(
+        [
+            f"ascend_agent/wiring/{part}.py"
+            for part in ("api_server", "devices", "hami", "parts", "serving", "surroundings")
+        ],
+        "as app.py, of which it is a part",
+    ),
 }
 SCENE = "pytestmark = pytest.mark.cluster"
 BESIDE = {

@@ -1,7 +1,4 @@
-"""The part of the composition that only the hami dialect needs; loaded with it alone.
-
-Each function wires what belongs together. As in ``app``, no decision about NPUs is made here.
-"""
+"""What only the hami dialect needs; loaded with it alone."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -9,11 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from ascend_agent.bus import Bus
-from ascend_agent.cluster.late import LateConnection
-from ascend_agent.cluster.off import ClusterOff
 from ascend_agent.dialects.hami.grants import claims
 from ascend_agent.dialects.hami.in_force import DEVICE, NODE
-from ascend_agent.driver.process import DriverWorker
 from ascend_agent.driver.share import DriverShares
 from ascend_agent.driver.usage import DriverUsage
 from ascend_agent.driver.vnpus import DriverVnpus
@@ -26,7 +20,6 @@ from ascend_agent.flows.follow_hami_config import FollowHamiConfig
 from ascend_agent.flows.hami_offers import HamiOffers
 from ascend_agent.flows.heard_pods import HeardPods
 from ascend_agent.flows.meter_hami import MeterHami
-from ascend_agent.flows.offers import SpecOf
 from ascend_agent.flows.own_shares import OwnShares
 from ascend_agent.flows.prepare_soft import PrepareSoft
 from ascend_agent.flows.register_node import Cadence, RegisterNode
@@ -44,37 +37,25 @@ from ascend_agent.host.share_record import SHARES, FileShareRecord
 from ascend_agent.host.shm import SoftFiles
 from ascend_agent.host.state_file import LocalStateFile
 from ascend_agent.host.stated_assets import StatedAssets
-from ascend_agent.interfaces import HostFiles, Injection, SchedulerDialect, SoftPreparation
+from ascend_agent.interfaces import SoftPreparation
 from ascend_agent.kubelet.endpoint import KubeletEndpoint
 from ascend_agent.kubelet.podresources import KubeletPodResources
 from ascend_agent.model.hami import SLOT, HamiChip
 from ascend_agent.model.ids import NodeName
-from ascend_agent.model.kubelet import AllocateServed, ListSent
 from ascend_agent.model.metered import HamiSeen
 from ascend_agent.model.vnpu import SweepMode, VnpuSweep
-from ascend_agent.runtime.backoff import Backoff
-from ascend_agent.runtime.clock import Clock
 from ascend_agent.runtime.supervisor import TaskSpec
-from ascend_agent.runtime.topic import Publisher
-from ascend_agent.settings import DriverKind, Settings
+from ascend_agent.settings import Settings
 from ascend_agent.slicing import load_mode, plan
-
-_ENDLESS = Backoff(delays_s=(0.05, 0.2, 1.0, 5.0, 10.0, 30.0), endless=True)
-"""For tasks without which NPUs are offered all the same: they are tried for ever."""
+from ascend_agent.wiring.parts import ENDLESS, Parts, spec_of
+from ascend_agent.wiring.serving import injection_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HamiParts:
-    """What ``app`` has made already; ``turn`` is held while an Allocate is served."""
+    """What the dialect's own parts are made from; ``turn`` is held while an Allocate is served."""
 
-    settings: Settings
-    bus: Bus
-    clock: Clock
-    worker: DriverWorker
-    cluster: LateConnection | ClusterOff
-    host: HostFiles
-    dialect: SchedulerDialect
-    spec_of: SpecOf
+    parts: Parts
     turn: asyncio.Lock
 
     def offers(self, chip: HamiChip) -> HamiOffers:
@@ -82,16 +63,16 @@ class HamiParts:
         return HamiOffers(
             word=chip.word,
             resource=chip.resource,
-            dialect=self.dialect,
+            dialect=self.parts.dialect,
             mode=load_mode("by-die"),
-            node_name=NodeName(self.settings.node_name or ""),
-            bus=self.bus,
-            specs=self.spec_of,
+            node_name=NodeName(self.parts.settings.node_name or ""),
+            bus=self.parts.bus,
+            specs=spec_of,
         )
 
     def current_offers(self) -> Sequence[HamiOffers]:
         """Return what is offered now: one word, or nothing while none is configured."""
-        state = self.bus.hami.value
+        state = self.parts.bus.hami.value
         return () if state is None or state.chip is None else (self.offers(state.chip),)
 
     def own_sockets(self) -> Sequence[str] | None:
@@ -99,31 +80,37 @@ class HamiParts:
         return [f"{offers.word}.sock" for offers in self.current_offers()] or None
 
 
-def tasks(parts: HamiParts) -> list[TaskSpec]:
-    """Return every task of the dialect but the one that serves the kubelet."""
+def tasks(hami: HamiParts) -> list[TaskSpec]:
+    """Return every task of the dialect."""
     return [
-        *_config_tasks(parts),
-        *_soft_tasks(parts),
-        *_registration_tasks(parts),
-        *_settle_tasks(parts),
-        *_sweep_tasks(parts),
+        _serving_task(hami),
+        _config_task(hami.parts),
+        *_soft_tasks(hami),
+        _registration_task(hami.parts),
+        *_settle_tasks(hami.parts),
+        *_sweep_tasks(hami),
     ]
 
 
-def serving_tasks(
-    parts: HamiParts,
-    *,
-    sent: Publisher[ListSent],
-    served: Publisher[AllocateServed],
-    injection: Injection,
-) -> list[TaskSpec]:
-    """Return what serves the kubelet."""
-    settings, bus = parts.settings, parts.bus
-    allocator = _allocator_of(parts, served=served, injection=injection)
+def meter_of(settings: Settings, bus: Bus) -> Callable[[], HamiSeen]:
+    """Return what tells of HAMi on the metrics page, asked on the page's thread."""
+    files = SoftFiles(root=settings.hami_root, shared_region=settings.hami_shared_region)
+    return MeterHami(bus=bus, meter=files, host_sum=settings.hami_host_sum).seen
+
+
+def announcements_of(bus: Bus) -> HamiAnnouncements:
+    """Return what tells of HAMi by Events."""
+    return HamiAnnouncements(bus)
+
+
+def _serving_task(hami: HamiParts) -> TaskSpec:
+    settings, bus = hami.parts.settings, hami.parts.bus
+    sent = bus.sent.claim("kubelet-endpoints")
+    allocator = _allocator_of(hami)
     state = bus.serving[SLOT].claim("serve-chosen")
 
     def serve(chip: HamiChip) -> ServeResource:
-        offers = parts.offers(chip)
+        offers = hami.offers(chip)
         endpoint = KubeletEndpoint(
             plugin_dir=settings.device_plugin_dir,
             file_name=f"{chip.word}.sock",
@@ -134,21 +121,15 @@ def serving_tasks(
         )
         return ServeResource(offers=offers, endpoint=endpoint, bus=bus, state=state)
 
-    return [TaskSpec(name="serve-chosen", run=ServeChosen(make=serve, bus=bus, state=state).run)]
+    return TaskSpec(name="serve-chosen", run=ServeChosen(make=serve, bus=bus, state=state).run)
 
 
-def meter_of(settings: Settings, bus: Bus) -> Callable[[], HamiSeen]:
-    """Return what tells of HAMi on the metrics page, asked on the page's thread."""
-    files = SoftFiles(root=settings.hami_root, shared_region=settings.hami_shared_region)
-    return MeterHami(bus=bus, meter=files, host_sum=settings.hami_host_sum).seen
-
-
-def _allocator_of(
-    parts: HamiParts, *, served: Publisher[AllocateServed], injection: Injection
-) -> Callable[[HamiOffers], Allocate]:
+def _allocator_of(hami: HamiParts) -> Callable[[HamiOffers], Allocate]:
     """Return what makes the handler of Allocate for one offer."""
-    settings, bus, clock, reader = parts.settings, parts.bus, parts.clock, parts.cluster.reader
-    settlements = bus.settlements.claim("allocate")
+    parts, bus = hami.parts, hami.parts.bus
+    settings, clock, reader = parts.settings, parts.clock, parts.cluster.reader
+    served, settlements = bus.served.claim("allocate"), bus.settlements.claim("allocate")
+    injection = injection_of(settings)
     directories = LocalContainerDirectories(root=settings.hami_root)
     slices = SliceParts(plan=partial(plan, paths=settings.soft_paths), directories=directories)
     pod_resources = KubeletPodResources(socket=settings.pod_resources_socket)
@@ -161,7 +142,7 @@ def _allocator_of(
             answer=Answer(
                 offers=offers,
                 injection=injection,
-                host=parts.host,
+                host=parts.host.files,
                 held=None,
                 bus=bus,
                 slices=slices,
@@ -170,14 +151,14 @@ def _allocator_of(
             served=served,
             clock=clock,
             timeout_s=settings.allocate_timeout_s,
-            turn=parts.turn,
+            turn=hami.turn,
             edits=Edits(editor=parts.cluster, settlements=settlements),
         )
 
     return allocator
 
 
-def _config_tasks(parts: HamiParts) -> list[TaskSpec]:
+def _config_task(parts: Parts) -> TaskSpec:
     """Return what reads HAMi's files and says what holds on this node."""
     settings, bus = parts.settings, parts.bus
     paths = {DEVICE: settings.device_config, NODE: settings.node_config}
@@ -194,16 +175,17 @@ def _config_tasks(parts: HamiParts) -> list[TaskSpec]:
         bus=bus,
         hami=bus.hami.claim("follow-hami-config"),
     )
-    return [TaskSpec(name="follow-hami-config", run=flow.run)]
+    return TaskSpec(name="follow-hami-config", run=flow.run)
 
 
-def _soft_tasks(parts: HamiParts) -> list[TaskSpec]:
+def _soft_tasks(hami: HamiParts) -> list[TaskSpec]:
     """Return what makes the host ready for soft slices, and keeps it tidy."""
+    parts = hami.parts
     settings, bus = parts.settings, parts.bus
     shares = DriverShares(parts.worker)
     prepare = PrepareSoft(
-        preparation=_preparation(settings),
-        host=parts.host,
+        preparation=_preparation(parts),
+        host=parts.host.files,
         shares=shares,
         where=settings.soft_paths,
         inventory=bus.inventory,
@@ -226,23 +208,24 @@ def _soft_tasks(parts: HamiParts) -> list[TaskSpec]:
         registries=LocalRegistryFiles(region=settings.hami_shared_region),
         reader=parts.cluster.reader,
         bus=bus,
-        turn=parts.turn,
+        turn=hami.turn,
     )
     return [
-        TaskSpec(name="prepare-soft", backoff=_ENDLESS, run=prepare.run),
-        TaskSpec(name="enable-shares", backoff=_ENDLESS, run=enable.run),
-        TaskSpec(name="tidy-soft", backoff=_ENDLESS, run=tidy.run),
+        TaskSpec(name="prepare-soft", backoff=ENDLESS, run=prepare.run),
+        TaskSpec(name="enable-shares", backoff=ENDLESS, run=enable.run),
+        TaskSpec(name="tidy-soft", backoff=ENDLESS, run=tidy.run),
     ]
 
 
-def _preparation(settings: Settings) -> SoftPreparation:
+def _preparation(parts: Parts) -> SoftPreparation:
+    settings = parts.settings
     root, region = settings.hami_root, settings.hami_shared_region
-    if settings.driver is DriverKind.SIMULATED:
+    if parts.simulated:
         return StatedAssets((root, region))
     return HostAssets(assets=settings.hami_assets, root=root, region=region)
 
 
-def _registration_tasks(parts: HamiParts) -> list[TaskSpec]:
+def _registration_task(parts: Parts) -> TaskSpec:
     """Return what tells the scheduler which NPUs there are."""
     settings = parts.settings
     flow = RegisterNode(
@@ -252,15 +235,10 @@ def _registration_tasks(parts: HamiParts) -> list[TaskSpec]:
         registered=parts.bus.registered.claim("register-node"),
         clock=parts.clock,
     )
-    return [TaskSpec(name="register-node", backoff=_ENDLESS, run=flow.run)]
+    return TaskSpec(name="register-node", backoff=ENDLESS, run=flow.run)
 
 
-def announcements_of(bus: Bus) -> HamiAnnouncements:
-    """Return what tells of HAMi by Events."""
-    return HamiAnnouncements(bus)
-
-
-def _settle_tasks(parts: HamiParts) -> list[TaskSpec]:
+def _settle_tasks(parts: Parts) -> list[TaskSpec]:
     """Return what edits after an Allocate, and gives stale locks back."""
     bus = parts.bus
     settle = SettleAllocations(editor=parts.cluster, settlements=bus.settlements)
@@ -272,13 +250,14 @@ def _settle_tasks(parts: HamiParts) -> list[TaskSpec]:
         clock=parts.clock,
     )
     return [
-        TaskSpec(name="settle-allocations", backoff=_ENDLESS, rank=1, run=settle.run),
-        TaskSpec(name="repair-lock", backoff=_ENDLESS, run=repair.run),
+        TaskSpec(name="settle-allocations", backoff=ENDLESS, rank=1, run=settle.run),
+        TaskSpec(name="repair-lock", backoff=ENDLESS, run=repair.run),
     ]
 
 
-def _sweep_tasks(parts: HamiParts) -> list[TaskSpec]:
+def _sweep_tasks(hami: HamiParts) -> list[TaskSpec]:
     """Return what looks for vNPUs that nobody owns."""
+    parts = hami.parts
     settings, bus = parts.settings, parts.bus
     vnpus = bus.vnpus.claim("sweep-vnpus")
     if settings.vnpu_sweep is SweepMode.OFF:
@@ -286,7 +265,7 @@ def _sweep_tasks(parts: HamiParts) -> list[TaskSpec]:
         return []
     flow = SweepVnpus(
         driver=DriverVnpus(parts.worker),
-        turn=parts.turn,
+        turn=hami.turn,
         claims=claims,
         plan=SweepPlan(
             mode=settings.vnpu_sweep,
@@ -297,4 +276,4 @@ def _sweep_tasks(parts: HamiParts) -> list[TaskSpec]:
         vnpus=vnpus,
         clock=parts.clock,
     )
-    return [TaskSpec(name="sweep-vnpus", backoff=_ENDLESS, run=flow.run)]
+    return [TaskSpec(name="sweep-vnpus", backoff=ENDLESS, run=flow.run)]
