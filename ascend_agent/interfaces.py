@@ -173,7 +173,11 @@ class ShareSwitch(Protocol):
     """The same flag, looked at and taken back; errors as ``DeviceShare``."""
 
     async def read_share(self, address: NpuAddress) -> bool:
-        """Return whether sharing is on, without changing anything."""
+        """Return whether sharing is on, without changing anything.
+
+        Raises: as ``InventoryReader``; NotSupportedError where neither the driver's library nor
+        its tool knows the flag. Slices whose bounds the containers keep themselves need one.
+        """
 
     async def disable_share(self, address: NpuAddress) -> None:
         """Switch sharing off; -8255 means that there is nothing to do."""

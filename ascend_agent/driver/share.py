@@ -28,10 +28,8 @@ class DriverShares:
         return answer.number("enabled") != 0
 
     async def read_share(self, address: NpuAddress) -> bool:
-        """Return whether several containers can open the chip at *address*."""
+        """Return whether several containers can open the chip at *address*; see ``ShareSwitch``."""
         fields = await self._worker.call(address.lane, "share_read", *address_args(address))
-        if fields["rc"] == NOT_SUPPORTED:
-            return True
         answer = Reply(fields, op="share_read", where=format_place(address))
         return answer.number("enabled") != 0
 
