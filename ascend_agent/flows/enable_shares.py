@@ -126,7 +126,10 @@ class EnableShares:
             return _Wish.UNKNOWN
         if state.soft:
             return _Wish.ON
-        return _Wish.SOON if state.wants_soft else _Wish.OFF
+        if state.wants_soft:
+            return _Wish.SOON
+        # Without a chip nobody may have said which mode is meant.
+        return _Wish.UNKNOWN if state.chip is None else _Wish.OFF
 
     @property
     def _waiting(self) -> bool:

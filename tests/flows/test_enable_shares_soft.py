@@ -16,11 +16,12 @@ from ascend_agent.model.health import ShareStates
 from ascend_agent.model.ids import PhyId
 from ascend_agent.runtime.latest import Latest
 from ascend_agent.runtime.wakeup import Wakeup
+from tests.fakes.hami import CHIP_910B3
 from tests.fakes.npus import inventory
 from tests.fakes.running import running, settle
 from tests.fakes.shares import FakeShareRecord, FakeShares
 
-HARD = HamiState(config=HamiConfig(chips=()), chip=None)
+HARD = HamiState(config=HamiConfig(chips=()), chip=CHIP_910B3)
 SOON = dataclasses.replace(HARD, wants_soft=True, soft_trouble="being prepared")
 SOFT = dataclasses.replace(HARD, wants_soft=True, soft=True)
 NOBODY = Allocations(known=True, holders={})
@@ -256,3 +257,16 @@ async def test_a_record_that_fails_keeps_no_npu_from_being_shared(trouble: str) 
     scene.record.trouble = trouble
     async with running(scene.flow.run):
         assert scene.said == states({0: True, 1: True}, required=True)
+
+
+async def test_no_flag_is_taken_back_before_it_is_known_which_mode_is_meant() -> None:
+    """A restart with a file that can't be used looks as if the node had left soft mode."""
+    scene = Scene()
+    async with running(scene.flow.run):
+        scene.hami.put(dataclasses.replace(HARD, chip=None))
+        await settle()
+        assert scene.driver.on == {0, 1}
+
+        scene.hami.put(HARD)
+        await settle()
+        assert scene.driver.on == set()

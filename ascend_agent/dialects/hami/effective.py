@@ -36,7 +36,7 @@ def effective(
     """Return what holds; None: not looked at yet."""
     device, entry = in_force.device.value, in_force.node.value.entry
     config = HamiConfig(chips=device.chips, soft=device.soft, layout=device.layout, entry=entry)
-    chip = _choose(device.chips, inventory)
+    chip = None if in_force.unknown else _choose(device.chips, inventory)
     wants_soft = device.soft if entry is None or entry.soft is None else entry.soft
     said = entry.shares if entry else None
     shares = said or (chip.derived_shares if chip else 1)
@@ -69,6 +69,11 @@ def _choose(chips: Sequence[HamiChip], inventory: Inventory | None) -> HamiChip 
 
 
 def _trouble(in_force: InForce, inventory: Inventory | None) -> str:
+    if in_force.unknown:
+        return (
+            f"what {' and '.join(in_force.unknown)} is to say of this node is not known, and was "
+            "not since the agent has started: correct it, or remove it for what holds without it"
+        )
     if inventory is None:
         return "no NPU has been read yet"
     found = _found(inventory)

@@ -1,7 +1,8 @@
 """Which contents of HAMi's two files are in force, file by file.
 
 One that can't be used changes nothing: what was in force stays, until a good one comes or the file
-goes away. Without a file the built-in chips hold, and global settings.
+goes away. Without a file the built-in chips hold, and global settings; in the place of a file that
+was never in order nothing does, since it may hide NPUs or want soft slices.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,6 +20,7 @@ T = TypeVar("T")
 DEVICE: Final = "device"
 NODE: Final = "node"
 _ABSENT: Final = ("absent", "")
+_UNSEEN: Final = ("unseen", "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,11 +28,13 @@ class Part(Generic[T]):
     """One of the files: what is in force of it, and why what it holds now is not.
 
     ``judged`` is what was looked at last, so that it is not read again while it stays the same.
+    ``known`` is False while it was never in order: ``value`` is then what nobody has said.
     """
 
     value: T
     present: bool = False
-    judged: tuple[str, str] = _ABSENT
+    known: bool = True
+    judged: tuple[str, str] = _UNSEEN
     refused: str = ""
 
 
@@ -49,6 +53,12 @@ class InForce:
         """Return why a file can't be used as it is now, by role."""
         parts = {DEVICE: self.device.refused, NODE: self.node.refused}
         return {role: why for role, why in parts.items() if why}
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """Return the names of the files that were never in order since the agent has looked."""
+        known = {DEVICE: self.device.known, NODE: self.node.known}
+        return tuple(self.names[role] for role, is_known in known.items() if not is_known)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -90,11 +100,13 @@ def _follow(
     if offer == part.judged:
         return part
     kind, text = offer
-    if kind == "trouble":
-        return replace(part, judged=offer, refused=text)
     if offer == _ABSENT:
-        return Part(value=without)
-    try:
-        return Part(value=parse(text), present=True, judged=offer)
-    except ValueError as error:
-        return replace(part, judged=offer, refused=str(error))
+        return Part(value=without, judged=offer)
+    why = text
+    if kind != "trouble":
+        try:
+            return Part(value=parse(text), present=True, judged=offer)
+        except ValueError as error:
+            why = str(error)
+    known = part.known and part.judged != _UNSEEN
+    return replace(part, known=known, judged=offer, refused=why)

@@ -19,7 +19,7 @@ ALLOCATE_FAILED: Final = "AscendAllocateFailed"
 ALLOCATE_REMARK: Final = "AscendAllocateRemark"
 
 _OWN_END: Final = "cancelled"  # the agent was about to end: the kubelet says that the call failed
-_KEPT: Final = "what was in force before stays; correct it"
+_KEPT: Final = "what was in force before stays, or nothing is offered if nothing was; correct it"
 
 
 def of_allocate(served: AllocateServed) -> Iterator[Announcement]:

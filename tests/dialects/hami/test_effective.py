@@ -254,4 +254,15 @@ def test_what_is_refused_and_warned_about_is_told_with_its_file() -> None:
 
     assert found.refused[0].startswith("/device-config.yaml: has no section vnpus")
     assert found.warnings[0].startswith("/node-config.yaml: top level: key 'x'")
-    assert found.chip is not None
+
+
+@pytest.mark.parametrize(("device", "node"), [("vnpus:", None), (SOFT, "nodes: 1")])
+def test_nothing_is_offered_in_the_place_of_a_file_that_was_never_in_order(
+    device: str, node: str | None
+) -> None:
+    """It may hide NPUs, or want soft slices: an NPU would go to a pod that is not to have it."""
+    found = state(device, node)
+
+    assert found.chip is None
+    assert "/device-config.yaml" in found.trouble or "/node-config.yaml" in found.trouble
+    assert "not since the agent has started: correct it" in found.trouble

@@ -1,5 +1,7 @@
 """What is in force follows the files; nothing bad replaces something good."""
 
+import pytest
+
 from ascend_agent.dialects.hami.chips import CHIPS
 from ascend_agent.dialects.hami.in_force import InForce, judge
 from ascend_agent.model.hami import HamiFiles, HamiNodeEntry
@@ -55,6 +57,19 @@ def test_a_file_that_can_not_be_read_leaves_what_was() -> None:
 
     assert state.node.value.entry == HamiNodeEntry(shares=3)
     assert state.refused == {"node": "can't be read: broken"}
+
+
+@pytest.mark.parametrize(
+    "bad", [HamiFiles(texts={"device": "["}), HamiFiles(troubles={"device": "can't be read"})]
+)
+def test_what_was_never_in_order_is_not_known(bad: HamiFiles) -> None:
+    """Not even when it is refused again, but as soon as it is good, or gone, or was ever either."""
+    again = HamiFiles(texts={"device": "vnpus: 3"})
+    good = HamiFiles(texts={"device": CHIP})
+
+    assert after(bad).unknown == after(bad, again).unknown == ("/d.yaml",)
+    assert after(bad, good).unknown == after(bad, HamiFiles()).unknown == ()
+    assert after(good, bad).unknown == after(HamiFiles(), bad).unknown == ()
 
 
 def test_a_good_one_clears_what_was_refused() -> None:
