@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ascend_agent.dialects.hami.soft_wish import soft_wish
 from ascend_agent.dialects.hami.yaml_text import Section, Tree, first_of, read_yaml
 from ascend_agent.model.hami import MOST_SHARES, HamiChip, HamiLayout, HamiTemplate
 from ascend_agent.model.ids import ResourceName
@@ -39,6 +40,14 @@ class DeviceConfig:
     warnings: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Common:
+    """What holds for a chip whose own entry does not say it."""
+
+    runtime_class: str = ""
+    overwrite_env: bool = False
+
+
 def parse_device_config(text: str) -> DeviceConfig:
     """Return what the file says.
 
@@ -52,24 +61,35 @@ def parse_device_config(text: str) -> DeviceConfig:
     warnings: list[str] = []
     if isinstance(value, list):
         # As every older one the file says nothing about soft mode.
-        return _config(value, warnings, soft=False, layout=HamiLayout.FLAT)
+        return _config(value, warnings, soft=False, layout=HamiLayout.FLAT, common=_Common())
     section = Section(value, _VNPUS)
-    soft = section.flag("hamiVnpuCore") or False
+    soft = soft_wish(section, "hamiVnpuCore", warnings) or False
+    # After 2.10 both stand here for all chips; with the policy they are the scheduler's alone.
+    common = _Common(
+        runtime_class=section.text("runtimeClassName", ""),
+        overwrite_env=section.flag("overwriteEnv") or False,
+    )
+    section.text("enpuPolicy", "")
     configs = section.entries("configs")
     if not configs and "configs" not in value:
         raise ValueError("vnpus: has no configs; give a list of chips there")
     warnings += section.unknown()
-    return _config(configs, warnings, soft=soft, layout=HamiLayout.NESTED)
+    return _config(configs, warnings, soft=soft, layout=HamiLayout.NESTED, common=common)
 
 
 def _config(
-    entries: Sequence[Tree], warnings: list[str], *, soft: bool, layout: HamiLayout
+    entries: Sequence[Tree],
+    warnings: list[str],
+    *,
+    soft: bool,
+    layout: HamiLayout,
+    common: _Common,
 ) -> DeviceConfig:
     if len(entries) > _MOST_CHIPS:
         raise ValueError(f"vnpus: has more than {_MOST_CHIPS} chips; shorten it")
     chips: dict[str, HamiChip] = {}
     for number, entry in enumerate(entries, start=1):
-        chip = _chip(Section(entry, f"vnpus, chip {number}"), warnings)
+        chip = _chip(Section(entry, f"vnpus, chip {number}"), common, warnings)
         if chips.setdefault(chip.chip_name, chip) is not chip:
             warnings.append(
                 f"vnpus, chip {number}: chipName {chip.chip_name} stood before, and the first "
@@ -80,10 +100,11 @@ def _config(
     )
 
 
-def _chip(section: Section, warnings: list[str]) -> HamiChip:
+def _chip(section: Section, common: _Common, warnings: list[str]) -> HamiChip:
     name = section.text("chipName")
     resource = section.matching("resourceName", _RESOURCE, _RESOURCE_REMEDY)
     allocatable = section.whole("memoryAllocatable", low=1, high=_MOST_MIB)
+    overwrites = section.flag("overwriteEnv")
     chip = HamiChip(
         chip_name=name,
         word=section.matching("commonWord", _WORD, _WORD_REMEDY),
@@ -97,8 +118,8 @@ def _chip(section: Section, warnings: list[str]) -> HamiChip:
         memory_factor=section.whole("memoryFactor", low=0, high=_MOST_FACTOR, default=0) or 1,
         ai_core=section.whole("aiCore", low=0, high=_MOST_CORES, default=0),
         ai_cpu=section.whole("aiCPU", low=0, high=_MOST_CORES, default=0),
-        runtime_class=section.text("runtimeClassName", ""),
-        overwrite_env=section.flag("overwriteEnv") or False,
+        runtime_class=section.text("runtimeClassName", "") or common.runtime_class,
+        overwrite_env=common.overwrite_env if overwrites is None else overwrites,
         super_pod=section.flag("superPod") or False,
         templates=_templates(section, warnings),
     )

@@ -148,7 +148,7 @@ def _origins(in_force: InForce, chip: HamiChip | None) -> Mapping[str, str]:
     of_node = f"this node's entry in {in_force.names[NODE]}"
     derived = f"template {chip.templates[0].name}" if chip and chip.templates else "no templates"
     flat = in_force.device.value.layout is not HamiLayout.NESTED
-    of_all = "default" if flat else f"hamiVnpuCore in {in_force.names[DEVICE]}"
+    of_all = "default" if flat else f"vnpus in {in_force.names[DEVICE]}"
     return {
         "chips": _chips_from(in_force),
         "soft": of_node if entry and entry.soft is not None else of_all,

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from ascend_agent.dialects.hami.soft_wish import soft_wish
 from ascend_agent.dialects.hami.yaml_text import Section, first_of, read_yaml, shown
 from ascend_agent.model.hami import MOST_SHARES, HamiNodeEntry
 from ascend_agent.model.ids import CardId, DieId, NodeName
@@ -71,7 +72,7 @@ def parse_node_config(text: str, *, node: NodeName) -> NodeConfig:
 def _entry(section: Section, warnings: list[str]) -> HamiNodeEntry:
     dies: frozenset[DieId] = frozenset()
     cards: frozenset[CardId] = frozenset()
-    soft = section.flag("hami-vnpu-core")
+    soft = soft_wish(section, "hami-vnpu-core", warnings)
     shares = section.whole("vDeviceCount", low=0, high=MOST_SHARES, default=0)
     if (filters := section.section("filterDevices")) is not None:
         dies = frozenset(_die(each, filters.where, warnings) for each in filters.texts("uuid"))

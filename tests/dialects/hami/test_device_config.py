@@ -80,6 +80,36 @@ def test_the_older_layout_is_a_list_and_hard() -> None:
     assert (config.soft, config.layout, config.warnings) == (False, HamiLayout.FLAT, ())
 
 
+@pytest.mark.parametrize(
+    ("said", "soft"),
+    [
+        ("hamiVnpuMode: hami-core", True),
+        ("hamiVnpuMode: template\n  hamiVnpuCore: true", False),
+        ("hamiVnpuMode: ''\n  hamiVnpuCore: true", True),
+        ("hamiVnpuCore: false", False),
+    ],
+)
+def test_a_mode_for_all_counts_before_the_older_flag(said: str, *, soft: bool) -> None:
+    config = parse_device_config(nested(CHIP, said))
+
+    assert (config.soft, config.warnings) == (soft, ())
+
+
+def test_what_the_scheduler_is_told_for_all_chips_holds_where_an_entry_is_silent() -> None:
+    """After HAMi 2.10 it stands beside the chips, and no longer in each."""
+    for_all = "runtimeClassName: all\n  overwriteEnv: true\n  enpuPolicy: elastic"
+    says_itself = "\n- {chipName: 910Y, commonWord: Y, resourceName: a.b/Y, memoryAllocatable: 1, \
+runtimeClassName: own, overwriteEnv: false}\n"
+
+    config = parse_device_config(nested(LEAST.rstrip() + says_itself, for_all))
+
+    assert [(chip.runtime_class, chip.overwrite_env) for chip in config.chips] == [
+        ("all", True),
+        ("own", False),
+    ]
+    assert config.warnings == ()
+
+
 def test_other_vendors_sections_and_top_level_keys_are_silent() -> None:
     text = "nvidia: {resourceCountName: nvidia.com/gpu, x: [1, {y: 2}]}\nnew: 1\n" + nested(LEAST)
 

@@ -107,7 +107,7 @@ def test_each_value_says_where_it_is_from() -> None:
         "shares": mine,
         "hidden": mine,
     }
-    assert derived.origins["soft"] == "hamiVnpuCore in /device-config.yaml"
+    assert derived.origins["soft"] == "vnpus in /device-config.yaml"
     assert derived.origins["shares"] == "template t"
     assert (flat.origins["chips"], flat.origins["soft"]) == (
         "/device-config.yaml, flat layout",
