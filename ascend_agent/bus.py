@@ -78,7 +78,7 @@ class Bus:
     """fold-health → keep-isolation, update-annotations"""
     node: Latest[NodeView]
     """fold-health → serve-resource, allocate, follow-allocations, update-annotations, log-changes,
-    feed-metrics, watch-switches, register-node, sweep-vnpus, probes, sim"""
+    feed-metrics, watch-switches, register-node, sweep-vnpus, tidy-soft, probes, sim"""
     directory: Latest[PluginDirectory]
     """watch-sockets → serve-resource, hold-instance, probes"""
     instance: Latest[InstanceState]
@@ -117,7 +117,7 @@ class Bus:
     foreign: Topic[ForeignEdit]
     """follow-cluster → update-annotations, register-node"""
     allocations: Latest[Allocations]
-    """follow-allocations → fold-health, allocate, enable-shares, sweep-vnpus, tidy-soft, probes,
+    """follow-allocations → fold-health, allocate, enable-shares, sweep-vnpus, probes,
     feed-metrics, sim"""
     usage: Latest[Mapping[PhyId, NpuUsage]]
     """read-usage → feed-metrics, probes, sim"""

@@ -3,20 +3,22 @@
 Directories go with their pod: when one ends, and every minute, in case that was missed. A pod
 counts as gone only if the API server says so live; a cache may not know it yet (HAMi F5). A
 registry file of another size than the library's makes new containers die, so it goes while no
-container has that NPU. What is removed is decided while no Allocate runs; a disk that takes its
-time with it, or a container that left a million files, holds up none.
+container has that NPU. Of an NPU that is hidden, or not read yet, nobody can say who has it, so
+its file stays. What is removed is decided while no Allocate runs; a disk that takes its time with
+it, or a container that left a million files, holds up none.
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Final, NoReturn
 
 from ascend_agent.bus import Bus
+from ascend_agent.dialects.hami.grants import used
 from ascend_agent.errors import ClusterError, HostError
 from ascend_agent.interfaces import AgingDirectories, ClusterReader, RegistryFiles
-from ascend_agent.model.ids import Millis, PodUid
+from ascend_agent.model.ids import DieId, Millis, PhyId, PodUid
 from ascend_agent.model.pods import Pod, changed
 from ascend_agent.runtime.beside import beside
 from ascend_agent.runtime.wakeup import Wakeup
@@ -58,13 +60,14 @@ class TidySoft:
         self._turn = turn
         self._pods: tuple[Pod, ...] = ()
         self._gone: frozenset[PodUid] = frozenset()
+        self._judged: frozenset[PhyId] = frozenset()
         self._troubles: dict[str, str] = {}
 
     async def run(self) -> NoReturn:
         """Follow the pods for ever."""
         clock = asyncio.get_running_loop().time
         wakeup = Wakeup()
-        inputs = (self._bus.pods, self._bus.hami, self._bus.allocations)
+        inputs = (self._bus.pods, self._bus.hami, self._bus.node)
         for each in inputs:
             each.attach(wakeup)
         directories_at = registries_at = clock()
@@ -73,7 +76,7 @@ class TidySoft:
                 if self._has_ended() or clock() >= directories_at:
                     directories_at = clock() + _DIRECTORIES_S
                     await self._try("directories", self._tidy_directories)
-                if self._knows_users() and clock() >= registries_at:
+                if self._knows_users() and (clock() >= registries_at or self._has_joined()):
                     registries_at = clock() + _REGISTRIES_S
                     await self._try("registry files", self._tidy_registries)
                 later = registries_at if self._knows_users() else directories_at
@@ -158,18 +161,31 @@ class TidySoft:
     # --- registry files ---------------------------------------------------------------------
 
     def _knows_users(self) -> bool:
-        """Return whether NPUs are sliced softly, and who has which is known."""
-        state, account = self._bus.hami.value, self._bus.allocations.value
-        pods = self._bus.pods.value
-        sure = account is not None and account.known and pods is not None and pods.live
-        return sure and state is not None and state.soft
+        """Return whether NPUs are sliced softly, and it is known which pods there are."""
+        state, pods = self._bus.hami.value, self._bus.pods.value
+        return state is not None and state.soft and pods is not None and pods.live
+
+    def _has_joined(self) -> bool:
+        """Return whether an NPU is here by now whose file was not judged yet."""
+        return not self._dies().keys() <= self._judged
+
+    def _dies(self) -> Mapping[PhyId, DieId]:
+        """Return the NPUs of which it can be told who has them: listed, not hidden, and named."""
+        view = self._bus.node.value
+        named = ((each.npu.phy, each.npu.identity.die) for each in view.npus) if view else ()
+        return {phy: die for phy, die in named if die is not None}
+
+    def _is_unused(self, npu: PhyId) -> bool:
+        """Return whether no pod has *npu*; False where that can't be told."""
+        die, pods = self._dies().get(npu), self._bus.pods.value
+        return die is not None and pods is not None and not used(pods.pods, [die])
 
     async def _tidy_registries(self) -> None:
         trouble: HostError | None = None
         async with self._turn, asyncio.timeout(_MOMENT_S):
+            self._judged = frozenset(self._dies())
             for npu, size in (await self._registries.sizes()).items():
-                account = self._bus.allocations.value
-                if size == REGISTRY_BYTES or account is None or account.holders.get(npu):
+                if size == REGISTRY_BYTES or not self._is_unused(npu):
                     continue
                 try:
                     await self._registries.remove(npu)

@@ -9,12 +9,12 @@ import pytest
 from ascend_agent.bus import Bus
 from ascend_agent.errors import ClusterUnreachableError
 from ascend_agent.flows.tidy_soft import REGISTRY_BYTES, TidySoft
-from ascend_agent.model.allocation import Allocations, Holder
 from ascend_agent.model.cluster import NodeObject
 from ascend_agent.model.hami import HamiConfig, HamiState
 from ascend_agent.model.ids import Millis, PhyId
 from ascend_agent.model.pods import Pod, PodKey, PodPhase, Pods
 from tests.fakes.cluster import node_object, pod, watched
+from tests.fakes.hami import device, node_view
 from tests.fakes.running import running, settle
 from tests.fakes.soft_host import FakeDirectories, FakeRegistries
 
@@ -57,7 +57,7 @@ class Scene:
         self.bus = Bus([])
         self.put_pods = self.bus.pods.claim("test").put
         self.put_hami = self.bus.hami.claim("test").put
-        self.put_allocations = self.bus.allocations.claim("test").put
+        self.put_node = self.bus.node.claim("test").put
         self.directories = directories or FakeDirectories()
         self.registries = FakeRegistries()
         self.server = Live()
@@ -71,18 +71,18 @@ class Scene:
         )
         self.show(*(pods or (pod("a"),)), live=live)
         self.put_hami(SOFT)
-        self.use()
+        self.put_node(node_view(3))
 
     def show(self, *pods: Pod, live: bool = True) -> None:
         """Have these pods in the cache and on the server."""
         self.server.pods = pods
         self.put_pods(Pods(pods=pods, live=live))
 
-    def use(self, *npus: int, known: bool = True) -> None:
-        """Have a container on each of these NPUs."""
-        who = Holder(namespace="default", pod="a", container="main")
-        holders = {PhyId(npu): (who,) for npu in npus}
-        self.put_allocations(Allocations(known=known, holders=holders))
+    def use(self, *npus: int, word: str = "Ascend910B3") -> None:
+        """Have pod a granted these NPUs."""
+        granted = "".join(device(npu, 16384) for npu in npus)
+        notes = {f"hami.io/{word}-devices-allocated": f"{granted};"}
+        self.show(dataclasses.replace(pod("a"), annotations=notes))
 
 
 async def test_a_directory_goes_with_its_pod() -> None:
@@ -386,16 +386,46 @@ async def test_in_hard_mode_registries_are_left_alone() -> None:
 
 
 async def test_unknown_is_not_nobody() -> None:
-    scene = Scene()
-    scene.use(known=False)
+    scene = Scene(live=False)
     scene.registries.files[PhyId(0)] = OTHER_SIZE
     async with running(scene.flow.run):
         await asyncio.sleep(1000)
         assert scene.registries.files
 
-        scene.use()
+        scene.show(pod("a"))
         await settle()
         assert not scene.registries.files
+
+
+async def test_of_an_npu_that_joins_late_the_registry_waits_until_it_is_known_who_has_it() -> None:
+    """After an upgrade pods still run with the older library, on a card that answers last."""
+    scene = Scene()
+    scene.use(1)
+    scene.put_node(node_view(1))
+    scene.registries.files |= {PhyId(npu): OTHER_SIZE for npu in range(3)}
+    async with running(scene.flow.run):
+        assert scene.registries.files == {1: OTHER_SIZE, 2: OTHER_SIZE}
+
+        scene.put_node(node_view(3))
+        await settle()
+        assert scene.registries.files == {1: OTHER_SIZE}
+
+
+async def test_the_registry_of_a_hidden_npu_is_none_of_ours() -> None:
+    """CF-8: a container may have it since before, or another plugin may give it out."""
+    scene = Scene()
+    scene.registries.files[PhyId(3)] = OTHER_SIZE
+    async with running(scene.flow.run):
+        await asyncio.sleep(1000)
+        assert scene.registries.files
+
+
+async def test_a_pod_from_before_the_word_was_changed_has_its_npu_still() -> None:
+    scene = Scene()
+    scene.use(0, word="Ascend910B")
+    scene.registries.files[PhyId(0)] = OTHER_SIZE
+    async with running(scene.flow.run):
+        assert scene.registries.files
 
 
 async def test_no_registry_goes_while_an_allocate_runs() -> None:

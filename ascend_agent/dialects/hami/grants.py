@@ -1,11 +1,11 @@
-"""Which vNPUs the pods of this node own, by NPU, as the scheduler granted them.
+"""Which vNPUs the pods of this node own, by NPU, as the scheduler granted them, and who has any.
 
 Decides what counts as an owner. A vNPU that is destroyed under its pod is worse than one that
 stays too long, so whatever may own one counts: a pod until it has finished, under whatever name
 its devices were granted, whatever mode the node is in by now (HAMi G1).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ascend_agent.dialects.hami import keys
 from ascend_agent.dialects.hami.annotation import BadText, Slot, parse_slots
@@ -40,6 +40,20 @@ def claims(pods: Sequence[Pod], config: HamiConfig, view: NodeView) -> VnpuClaim
     return VnpuClaims(
         by_npu={phy: tuple(found[phy]) for phy in sorted(found)}, unclear=tuple(unclear)
     )
+
+
+def used(pods: Iterable[Pod], dies: Iterable[DieId]) -> frozenset[DieId]:
+    """Return those of *dies* that *pods* may use; in whichever way, and under whatever name.
+
+    Only looked for, not read: what can't be understood may mean it all the same.
+    """
+    texts = [
+        pod.annotations[keys.allocated(word)]
+        for pod in pods
+        if not pod.finished
+        for word in _words(pod)
+    ]
+    return frozenset(die for die in dies if any(die in text for text in texts))
 
 
 def _words(pod: Pod) -> list[str]:

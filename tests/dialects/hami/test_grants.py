@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from ascend_agent.dialects.hami.grants import claims
+from ascend_agent.dialects.hami.grants import claims, used
 from ascend_agent.model.hami import HamiChip, HamiConfig
 from ascend_agent.model.pods import Pod, PodKey, PodPhase
-from tests.fakes.hami import CHIP_310P, CHIP_910B3, container, device, info, node_view, pod
+from tests.fakes.hami import CHIP_310P, CHIP_910B3, container, device, die, info, node_view, pod
 
 _SMALL, _LARGE = "vir05_1c_16g", "vir10_3c_32g"
 _CONFIG = HamiConfig(chips=(CHIP_910B3, CHIP_310P))
@@ -136,3 +136,18 @@ def test_each_step_of_a_pod_changes_its_claim() -> None:
 
 
 _TO_ALLOCATE = "hami.io/Ascend910B3-devices-to-allocate"
+
+
+def test_an_npu_is_used_by_whoever_was_granted_it_under_whatever_name() -> None:
+    soft = _granted(annotations={"huawei.com/vnpu-mode": "hami-core"})
+    renamed = _granted(
+        "p2",
+        allocated="",
+        annotations={"hami.io/Ascend910B-devices-allocated": f"{device(1, 16384)};"},
+    )
+    unreadable = _granted("p3", allocated=f"{device(2, 16384).replace('16384', 'x')};")
+    ended = _granted("p4", allocated=f"{device(3, 16384)};", phase=PodPhase.SUCCEEDED)
+
+    found = used([soft, renamed, unreadable, ended], [die(phy) for phy in range(4)])
+
+    assert found == {die(0), die(1), die(2)}
