@@ -111,7 +111,7 @@ class Bus:
     post-events, feed-metrics, probes"""
     pods: Latest[Pods]
     """follow-cluster → allocate, follow-allocations, repair-lock, sweep-vnpus, tidy-soft,
-    feed-metrics, meter-hami, probes"""
+    enable-shares, feed-metrics, meter-hami, probes"""
     api: Latest[ApiState]
     """follow-cluster → register-node, feed-metrics, probes"""
     foreign: Topic[ForeignEdit]

@@ -28,6 +28,7 @@ from ascend_agent.model.hami import HamiState
 from ascend_agent.model.health import HealthAnswer, HealthReading, ShareStates
 from ascend_agent.model.ids import PhyId
 from ascend_agent.model.npu import Inventory, Npu, NpuAddress
+from ascend_agent.model.pods import Pods
 from ascend_agent.runtime.latest import Latest, LatestWriter
 from ascend_agent.runtime.topic import Topic
 from ascend_agent.runtime.wakeup import Wakeup
@@ -57,6 +58,7 @@ class SoftShares:
 
     hami: Latest[HamiState]
     allocations: Latest[Allocations]
+    pods: Latest[Pods]
     own: "OwnShares"
 
 
@@ -170,8 +172,7 @@ class EnableShares:
             case _Wish.OFF:
                 self._enabled.clear()
                 self._publish()
-                account = soft.allocations.value
-                self._released = await soft.own.release(inventory.npus, account)
+                self._released = await soft.own.release(inventory, soft.pods.value)
             case _:
                 assert_never(wish)
 

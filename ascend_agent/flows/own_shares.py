@@ -1,18 +1,21 @@
 """Device-share flags that this agent has switched on, and how they are taken back (HAMi E13).
 
 Only those, and only of cards that nobody uses: a container would lose its NPU to the next one that
-opens it. When that is due is decided in ``flows/enable_shares``.
+opens it. Who may use one is looked for in the pods' own grants: an account by NPU knows a card that
+answers late only some seconds after it is here. When all this is due is decided in
+``flows/enable_shares``.
 """
 
 import asyncio
 import logging
 from collections.abc import Sequence
 
+from ascend_agent.dialects.hami.grants import used
 from ascend_agent.errors import DriverError, DriverUnavailableError, HostError
 from ascend_agent.interfaces import ShareRecord, ShareSwitch, UsageReader
-from ascend_agent.model.allocation import Allocations
-from ascend_agent.model.ids import DieId
-from ascend_agent.model.npu import Npu, NpuAddress
+from ascend_agent.model.ids import CardId, DieId
+from ascend_agent.model.npu import Inventory, Npu, NpuAddress
+from ascend_agent.model.pods import Pods
 
 log = logging.getLogger(__name__)
 
@@ -45,15 +48,18 @@ class OwnShares:
             self._dies |= {npu.identity.die}
             await self._keep()
 
-    async def release(self, npus: Sequence[Npu], allocations: Allocations | None) -> bool:
-        """Take our flags back where nobody uses the NPU; return whether none of *npus* has one."""
+    async def release(self, inventory: Inventory, pods: Pods | None) -> bool:
+        """Take our flags back where nobody uses the NPU; return whether no listed one has any.
+
+        Nobody does only by *pods* as they are: None, or an old view, says nothing.
+        """
         await self._keep()
         left = False
-        for npu in npus:
+        for npu in inventory.npus:
             die = npu.identity.die
             if die is None or die not in self._dies or npu.address is None:
                 continue
-            if await self._taken_back(npu, npu.address, _card_of(npu, npus), allocations):
+            if await self._taken_back(npu, npu.address, inventory, pods):
                 self._dies -= {die}
             else:
                 left = True
@@ -61,16 +67,14 @@ class OwnShares:
         return not left
 
     async def _taken_back(
-        self,
-        npu: Npu,
-        address: NpuAddress,
-        card: Sequence[Npu],
-        allocations: Allocations | None,
+        self, npu: Npu, address: NpuAddress, inventory: Inventory, pods: Pods | None
     ) -> bool:
-        """Switch sharing off unless somebody uses *card*, all of it; return whether it is off."""
-        if allocations is None or not allocations.known:
+        """Switch sharing off unless somebody uses the card, all of it; return whether it is off."""
+        if pods is None or not pods.live or address.card in _unclear_cards(inventory):
             return False
-        if any(allocations.holders.get(each.phy) for each in card):
+        card = _card_of(npu, inventory.npus)
+        dies = [each.identity.die for each in card if each.identity.die is not None]
+        if len(dies) < len(card) or used(pods.pods, dies):
             return False
         try:
             for each in card:
@@ -125,6 +129,13 @@ def _card_of(npu: Npu, npus: Sequence[Npu]) -> Sequence[Npu]:
     if card is None:
         return (npu,)
     return [each for each in npus if _place_of(each).card == card]
+
+
+def _unclear_cards(inventory: Inventory) -> frozenset[CardId]:
+    """Return the cards with a die of which nobody can tell who has it: hidden, or not read yet."""
+    places = [each.address for each in inventory.hidden]
+    places += [each.address for each in inventory.unread]
+    return frozenset(place.card for place in places if place.card is not None)
 
 
 def _place_of(npu: Npu) -> NpuAddress:

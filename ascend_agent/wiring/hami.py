@@ -201,7 +201,7 @@ def _soft_tasks(hami: HamiParts) -> list[TaskSpec]:
         faults=bus.faults,
         readings=bus.readings,
         shares=bus.shares.claim("enable-shares"),
-        soft=SoftShares(hami=bus.hami, allocations=bus.allocations, own=own),
+        soft=SoftShares(hami=bus.hami, allocations=bus.allocations, pods=bus.pods, own=own),
     )
     tidy = TidySoft(
         directories=LocalContainerDirectories(root=settings.hami_root),

@@ -23,6 +23,7 @@ from ascend_agent.model.cluster import (
     PodEdit,
 )
 from ascend_agent.model.ids import Millis, NodeName, ObjectVersion, PodUid
+from ascend_agent.model.npu import Npu
 from ascend_agent.model.pods import Pod, PodKey, PodPhase, Pods
 from ascend_agent.runtime.latest import Latest
 from ascend_agent.runtime.topic import Topic, TopicReader
@@ -60,6 +61,13 @@ def pod(name: str, phase: PodPhase = PodPhase.RUNNING, *, namespace: str = "defa
         containers=(),
         created_at_ms=Millis(0),
     )
+
+
+def granted(name: str, *npus: Npu) -> Pod:
+    """Return a pod to whose container HAMi's scheduler gave these NPUs."""
+    slot = "".join(f"{each.identity.die},Ascend910B3,16384,0:" for each in npus)
+    notes = {"hami.io/Ascend910B3-devices-allocated": f"{slot};"}
+    return dataclasses.replace(pod(name), annotations=notes)
 
 
 def watched(*pods: Pod) -> tuple[tuple[Pod, ...], list[PodKey]]:

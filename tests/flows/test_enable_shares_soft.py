@@ -14,8 +14,10 @@ from ascend_agent.model.fault import Resync
 from ascend_agent.model.hami import HamiConfig, HamiState
 from ascend_agent.model.health import ShareStates
 from ascend_agent.model.ids import PhyId
+from ascend_agent.model.pods import Pods
 from ascend_agent.runtime.latest import Latest
 from ascend_agent.runtime.wakeup import Wakeup
+from tests.fakes.cluster import granted
 from tests.fakes.hami import CHIP_910B3
 from tests.fakes.npus import inventory
 from tests.fakes.running import running, settle
@@ -24,8 +26,13 @@ from tests.fakes.shares import FakeShareRecord, FakeShares
 HARD = HamiState(config=HamiConfig(chips=()), chip=CHIP_910B3)
 SOON = dataclasses.replace(HARD, wants_soft=True, soft_trouble="being prepared")
 SOFT = dataclasses.replace(HARD, wants_soft=True, soft=True)
-NOBODY = Allocations(known=True, holders={})
 BUSY = DriverError("share_enable", -8020)
+
+
+def using(*phys: int) -> Pods:
+    npus = inventory(2).npus
+    pods = (granted("p", *(npus[phy] for phy in phys)),) if phys else ()
+    return Pods(pods=pods, live=True)
 
 
 def used(*phys: int) -> Allocations:
@@ -45,6 +52,7 @@ class Scene:
         self.inventory = bus.inventory.claim("test")
         self.faults = bus.faults.claim("test")
         self.allocations = bus.allocations.claim("test")
+        self.pods = bus.pods.claim("test")
         own = OwnShares(switch=self.driver, processes=self.driver, record=self.record)
         self.flow = EnableShares(
             share=self.driver,
@@ -52,12 +60,17 @@ class Scene:
             faults=bus.faults,
             readings=bus.readings,
             shares=bus.shares.claim("enable-shares"),
-            soft=SoftShares(hami=bus.hami, allocations=bus.allocations, own=own),
+            soft=SoftShares(hami=bus.hami, allocations=bus.allocations, pods=bus.pods, own=own),
         )
         self.inventory.put(inventory(2))
-        self.allocations.put(NOBODY)
+        self.use()
         if hami is not None:
             self.hami.put(hami)
+
+    def use(self, *phys: int) -> None:
+        """Have a pod on these NPUs, as the API server and then the account have it."""
+        self.pods.put(using(*phys))
+        self.allocations.put(used(*phys))
 
     @property
     def said(self) -> ShareStates | None:
@@ -138,26 +151,26 @@ async def test_one_that_refuses_keeps_no_other_from_being_shared() -> None:
 
 async def test_one_that_refused_is_asked_again_when_its_last_container_has_ended() -> None:
     scene = Scene()
-    scene.allocations.put(used(0, 1))
+    scene.use(0, 1)
     scene.driver.refuses[0] = BUSY
     async with running(scene.flow.run):
         await asyncio.sleep(1)
         scene.driver.refuses.clear()
-        scene.allocations.put(used(0, 1))
+        scene.use(0, 1)
         await settle()
         assert scene.said == states({0: False, 1: True}, required=True)
 
-        scene.allocations.put(used(1))
+        scene.use(1)
         await settle()
         assert scene.said == states({0: True, 1: True}, required=True)
 
 
 async def test_the_end_of_containers_is_no_news_where_nothing_waits_for_it() -> None:
     scene = Scene()
-    scene.allocations.put(used(0))
+    scene.use(0)
     async with running(scene.flow.run):
         calls = len(scene.driver.calls)
-        scene.allocations.put(NOBODY)
+        scene.use()
         await settle()
 
         assert len(scene.driver.calls) == calls
@@ -210,17 +223,33 @@ async def test_a_host_that_lost_the_library_changes_no_flag() -> None:
 async def test_whoever_leaves_soft_mode_gets_the_flags_back_as_they_were() -> None:
     """HAMi E13: only of NPUs that nobody uses, and of the others once nobody does."""
     scene = Scene()
-    scene.allocations.put(used(1))
+    scene.use(1)
     async with running(scene.flow.run):
         scene.hami.put(HARD)
         await settle()
         assert scene.said == states({}, required=False)
         assert scene.driver.on == {1}
 
-        scene.allocations.put(NOBODY)
+        scene.use()
         await settle()
         assert scene.driver.on == set()
         assert scene.record.dies == frozenset()
+
+
+async def test_the_flag_of_a_card_that_joins_late_stays_while_a_pod_has_it() -> None:
+    """The account by NPU knows that card only some seconds later."""
+    scene = Scene()
+    async with running(scene.flow.run):
+        assert scene.driver.on == {0, 1}
+    scene.hami.put(HARD)
+    scene.inventory.put(inventory(1))
+    scene.pods.put(using(1))
+    async with running(scene.flow.run):
+        assert scene.driver.on == {1}
+
+        scene.inventory.put(inventory(2))
+        await settle()
+        assert scene.driver.on == {1}
 
 
 async def test_a_process_that_outlives_its_container_is_waited_for() -> None:
@@ -238,7 +267,7 @@ async def test_a_process_that_outlives_its_container_is_waited_for() -> None:
 
 async def test_soft_mode_may_come_back_before_all_flags_are_taken_back() -> None:
     scene = Scene()
-    scene.allocations.put(used(1))
+    scene.use(1)
     async with running(scene.flow.run):
         scene.hami.put(HARD)
         await settle()

@@ -7,16 +7,18 @@ import pytest
 
 from ascend_agent.errors import DriverError, DriverUnavailableError
 from ascend_agent.flows.own_shares import OwnShares
-from ascend_agent.model.allocation import Allocations, Holder
-from ascend_agent.model.ids import CardId, PhyId, SlotId
-from ascend_agent.model.npu import Npu
+from ascend_agent.model.ids import CardId, SlotId
+from ascend_agent.model.npu import HiddenNpu, Inventory, Npu, UnreadCard
+from ascend_agent.model.pods import Pods
+from tests.fakes.cluster import granted
 from tests.fakes.npus import inventory, npu, without_address
 from tests.fakes.shares import FakeShareRecord, FakeShares
 
-NPUS = inventory(3).npus
-NOBODY = Allocations(known=True, holders={})
-POD = Holder(namespace="default", pod="p", container="c")
-USED = Allocations(known=True, holders={PhyId(1): (POD,)})
+ALL = inventory(3)
+NPUS = ALL.npus
+NOBODY = Pods(pods=(), live=True)
+USED = Pods(pods=(granted("p", NPUS[1]),), live=True)
+STALE = Pods(pods=(), live=False)
 
 
 class Scene:
@@ -46,6 +48,10 @@ def _on_card(card: int | None, known: Npu, slot: int | None) -> Npu:
     )
     identity = dataclasses.replace(known.identity, address=address)
     return dataclasses.replace(known, address=address, identity=identity)
+
+
+def holding(*npus: Npu) -> Inventory:
+    return dataclasses.replace(ALL, npus=npus)
 
 
 def dies(*phys: int) -> set[object]:
@@ -81,24 +87,22 @@ async def test_only_our_own_flags_are_taken_back() -> None:
     scene.driver.on |= {0, 2}
     await scene.switch_on(NPUS[1])
 
-    assert await scene.restart().release(NPUS, NOBODY)
+    assert await scene.restart().release(ALL, NOBODY)
 
     assert scene.driver.on == {0, 2}
     assert scene.record.dies == frozenset()
 
 
-@pytest.mark.parametrize(
-    "account", [None, Allocations(known=False, holders={}), USED], ids=["none", "unknown", "used"]
-)
-async def test_a_flag_stays_while_somebody_may_use_the_npu(account: Allocations | None) -> None:
+@pytest.mark.parametrize("pods", [None, STALE, USED], ids=["none", "not current", "used"])
+async def test_a_flag_stays_while_somebody_may_use_the_npu(pods: Pods | None) -> None:
     scene = Scene()
     await scene.switch_on(NPUS[1])
 
-    assert not await scene.own.release(NPUS, account)
+    assert not await scene.own.release(ALL, pods)
     assert scene.driver.on == {1}
     assert scene.record.dies == dies(1)
 
-    assert await scene.own.release(NPUS, NOBODY)
+    assert await scene.own.release(ALL, NOBODY)
     assert scene.driver.on == set()
 
 
@@ -107,7 +111,7 @@ async def test_a_process_of_nobody_uses_it_as_well() -> None:
     await scene.switch_on(*NPUS)
     scene.driver.busy.add(1)
 
-    assert not await scene.own.release(NPUS, NOBODY)
+    assert not await scene.own.release(ALL, NOBODY)
 
     assert scene.driver.on == {1}
 
@@ -121,12 +125,43 @@ async def test_a_flag_stays_while_the_other_die_of_the_card_is_used(by: str) -> 
     if by == "process":
         scene.driver.busy.add(1)
 
-    assert not await scene.own.release(pair, USED if by == "container" else NOBODY)
+    assert not await scene.own.release(holding(*pair), USED if by == "container" else NOBODY)
     assert scene.driver.on == {0}
 
     scene.driver.busy.clear()
-    assert await scene.own.release(pair, NOBODY)
+    assert await scene.own.release(holding(*pair), NOBODY)
     assert scene.driver.on == set()
+
+
+@pytest.mark.parametrize("other", ["hidden", "not read yet"])
+async def test_a_flag_stays_while_nobody_can_tell_who_has_the_other_die(other: str) -> None:
+    """CF-8: what the operator hides is not ours to change, and has the same flag."""
+    scene = Scene()
+    pair = tuple(_on_card(3, each, slot) for slot, each in enumerate(NPUS[:2]))
+    await scene.switch_on(pair[0])
+    place = pair[1].identity.address
+    seen = dataclasses.replace(
+        holding(pair[0]),
+        hidden=(HiddenNpu(address=place),) if other == "hidden" else (),
+        unread=() if other == "hidden" else (UnreadCard(address=place, reason="no answer"),),
+    )
+
+    assert not await scene.own.release(seen, NOBODY)
+    assert scene.driver.on == {0}
+
+    assert await scene.own.release(holding(*pair), NOBODY)
+
+
+async def test_a_flag_stays_while_the_other_die_has_no_name() -> None:
+    """No pod can be known by it."""
+    scene = Scene()
+    pair = tuple(_on_card(3, each, slot) for slot, each in enumerate(NPUS[:2]))
+    await scene.switch_on(pair[0])
+    nameless = dataclasses.replace(
+        pair[1], identity=dataclasses.replace(pair[1].identity, die=None)
+    )
+
+    assert not await scene.own.release(holding(pair[0], nameless), NOBODY)
 
 
 async def test_a_die_that_the_driver_has_lost_is_on_its_card_all_the_same() -> None:
@@ -135,8 +170,8 @@ async def test_a_die_that_the_driver_has_lost_is_on_its_card_all_the_same() -> N
     lost = without_address(pair[1])
     await scene.switch_on(pair[0])
 
-    assert not await scene.own.release((pair[0], lost), USED)
-    assert await scene.own.release((pair[0], lost), NOBODY)
+    assert not await scene.own.release(holding(pair[0], lost), USED)
+    assert await scene.own.release(holding(pair[0], lost), NOBODY)
 
 
 async def test_npus_without_cards_have_a_flag_each() -> None:
@@ -144,7 +179,7 @@ async def test_npus_without_cards_have_a_flag_each() -> None:
     apart = tuple(_on_card(None, each, None) for each in NPUS[:2])
     await scene.switch_on(*apart)
 
-    assert not await scene.own.release(apart, USED)
+    assert not await scene.own.release(holding(*apart), USED)
 
     assert scene.driver.on == {1}
 
@@ -154,14 +189,14 @@ async def test_an_npu_that_refuses_is_told_once(caplog: pytest.LogCaptureFixture
     await scene.switch_on(*NPUS)
     scene.driver.refuses[0] = DriverError("share_disable", -8020)
 
-    assert not await scene.own.release(NPUS, NOBODY)
-    assert not await scene.own.release(NPUS, NOBODY)
+    assert not await scene.own.release(ALL, NOBODY)
+    assert not await scene.own.release(ALL, NOBODY)
     assert scene.driver.on == {0}
     assert caplog.messages == ["device share not switched off"]
     assert vars(caplog.records[0])["npu"] == 0
 
     scene.driver.refuses.clear()
-    assert await scene.own.release(NPUS, NOBODY)
+    assert await scene.own.release(ALL, NOBODY)
 
 
 async def test_a_worker_that_is_away_is_waited_for(caplog: pytest.LogCaptureFixture) -> None:
@@ -169,7 +204,7 @@ async def test_a_worker_that_is_away_is_waited_for(caplog: pytest.LogCaptureFixt
     await scene.switch_on(NPUS[0])
     scene.driver.mute[0] = DriverUnavailableError("worker ended")
 
-    assert not await scene.own.release(NPUS, NOBODY)
+    assert not await scene.own.release(ALL, NOBODY)
 
     assert scene.record.dies == dies(0)
     assert not caplog.records
@@ -179,7 +214,7 @@ async def test_an_npu_that_is_not_there_keeps_its_note_and_nobody_waiting() -> N
     scene = Scene()
     await scene.switch_on(NPUS[0])
 
-    assert await scene.own.release((without_address(NPUS[0]),), NOBODY)
+    assert await scene.own.release(holding(without_address(NPUS[0])), NOBODY)
 
     assert scene.record.dies == dies(0)
 
