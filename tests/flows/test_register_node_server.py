@@ -1,6 +1,7 @@
 """The same on a connection of the agent's own to the small API server, which counts requests."""
 
 import asyncio
+import itertools
 import json
 from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import asynccontextmanager
@@ -136,6 +137,25 @@ async def test_nobody_who_asks_is_told_once(server: FakeApiServer, tmp_path: Pat
         await asyncio.sleep(600)
 
         assert node.patches == 1
+
+
+async def test_whoever_may_patch_nodes_and_not_watch_them_speaks_in_time(
+    server: FakeApiServer, tmp_path: Path
+) -> None:
+    """The rules of HAMi's own plugin are such, and its scheduler gives a node a minute."""
+    server.refuse(403, times=1_000_000, of="GET /api/v1/nodes?")
+    said: list[tuple[float, str]] = []
+    async with registering(server, tmp_path) as node:
+        for _ in range(100):
+            await asyncio.sleep(1)
+            text = node.annotations.get(HANDSHAKE, "")
+            if text and (not said or said[-1][1] != text):
+                said.append((asyncio.get_running_loop().time(), text))
+
+        assert node.counts() == [4, 4]
+    moments = [at for at, _ in said]
+    assert moments[0] < 10
+    assert max(later - sooner for sooner, later in itertools.pairwise(moments)) < 35
 
 
 @pytest.mark.parametrize("code", [409, 429, 500])

@@ -21,6 +21,12 @@ from ascend_agent.model.cluster import NodeObject
 from ascend_agent.model.ids import Millis
 
 _MS_PER_S: Final = 1000
+_UNSEEN_MS: Final = 5000
+"""So long a Node may take to be seen before it is told of itself; the watch needs a moment only.
+
+Whoever may write but not watch, as with the rules of HAMi's own plugin, begins with that: a whole
+interval more, and an agent that starts again is silent for over a minute.
+"""
 
 
 class Question(Enum):
@@ -99,6 +105,8 @@ class Handshake:
         uid = node.uid if node is not None else self.uid
         stands = self.stands if self.uid in {"", uid} else None
         if node is None or not node.live:
+            if node is None and stands is None:
+                later = Millis(now + min(wait_ms, _UNSEEN_MS))
             due_at = later if self.due_at is None else self.due_at
             return replace(self, heard=False, due_at=due_at, stands=stands, uid=uid)
         if listing is not None and not _differs(listing, node):
