@@ -8,7 +8,12 @@ from aiohttp import web
 
 from ascend_agent.cluster.read import Reader
 from ascend_agent.cluster.server import Json
-from ascend_agent.errors import ClusterUnreachableError, NotFoundError, RejectedError
+from ascend_agent.errors import (
+    ClusterUnreachableError,
+    ForbiddenError,
+    NotFoundError,
+    RejectedError,
+)
 from ascend_agent.model.ids import NodeName
 from ascend_agent.model.pods import PodKey
 from ascend_agent.sim.cluster import FakeApiServer, node, pod
@@ -65,6 +70,22 @@ async def test_the_node_is_read_as_it_is_now_and_shown_so() -> None:
         assert found.annotations == {"lock": "x"}
         assert [each.annotations for each in one.scene.published] == [{"lock": "x"}]
         assert one.scene.tally.reads == 1
+
+
+async def test_whoever_may_not_list_nodes_may_get_its_own() -> None:
+    """The rules of HAMi's own plugin: without this no Allocate would know of the node lock."""
+    async with reading() as one:
+        one.store.change(node()[0], {"metadata": {"annotations": {"lock": "x"}}})
+        one.scene.server.refuse(403, of="GET /api/v1/nodes?")
+
+        assert (await one.reader.read_node()).annotations == {"lock": "x"}
+
+
+async def test_whoever_may_do_neither_is_told_of_the_rule_that_is_missed() -> None:
+    async with reading() as one:
+        one.scene.server.refuse(403, times=2)
+        with pytest.raises(ForbiddenError, match="grant list on nodes"):
+            await one.reader.read_node()
 
 
 async def test_a_node_that_does_not_exist_is_not_found() -> None:
