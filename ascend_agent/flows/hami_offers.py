@@ -66,7 +66,7 @@ class HamiOffers:
 
     def world(self, view: NodeView, now: Millis) -> World:
         """Return what a decision may rest on, as the watches show it."""
-        pods = self.bus.pods.value
+        pods, node = self.bus.pods.value, self.bus.own_node.value
         return World(
             view=view,
             resource=self.resource,
@@ -76,7 +76,8 @@ class HamiOffers:
             hami=self._state(),
             facts=ClusterFacts(
                 node_name=self.node_name,
-                node=self.bus.own_node.value,
+                # As last seen it may have another lock by now, or none.
+                node=node if node is not None and node.live else None,
                 pods=pods.pods if pods else (),
                 known=pods is not None,
                 vanished=self._vanished(now),

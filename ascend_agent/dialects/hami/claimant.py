@@ -68,15 +68,15 @@ def _decides(scene: Scene, fitting: Sequence[Candidate], owner: PodKey | None) -
     """Return whether what is known is enough to choose one of *fitting*."""
     facts = scene.facts
     keys_of_fitting = {each.pod.key for each in fitting}
-    if not fitting:
+    if not fitting or facts.node is None:
+        # Without a Node nobody knows of a lock: to go by, or to be given back in the end.
         return False
     if scene.state.rules.strict_lock and owner is None and not facts.fresh:
         return False  # the lock may be there by now, and its owner too
     if any(each.pod.uid == facts.served for each in fitting):
         return True
     if owner is None:
-        # Without a Node there is no telling whether there is a lock, and several may be meant.
-        return facts.node is not None and (len(fitting) == 1 or facts.fresh)
+        return len(fitting) == 1 or facts.fresh
     if owner in keys_of_fitting:
         return True
     return facts.fresh and owner in {*facts.others, *(pod.key for pod in facts.pods)}

@@ -90,6 +90,12 @@ def test_the_pod_served_last_needs_nobody_to_be_asked_about_the_lock() -> None:
     assert assigned(asks((3, 0)), seen).container == "b"
 
 
+def test_of_the_pod_served_last_it_must_be_known_whether_it_has_a_lock_to_give_back() -> None:
+    rest = pod("p1", X)
+
+    unknown(asks((3, 0)), world(rest, facts={"served": rest.uid, "node": None}))
+
+
 def test_nothing_is_decided_while_nobody_waits() -> None:
     """The watch lags behind the kubelet: what is missing is read."""
     found = unknown(asks((0, 0)), world(annotations=lock("p1")))
