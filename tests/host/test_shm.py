@@ -166,6 +166,12 @@ def test_each_container_and_each_npu_is_told(tmp_path: Path) -> None:
     assert found.unread == {}
 
 
+def test_a_file_is_read_to_its_last_slot(tmp_path: Path) -> None:
+    place(tmp_path).write_bytes(local(processes={0: (1,), 63: (0, 2)}))
+
+    assert files(tmp_path).read().containers["uid_main"].used_bytes == used(1, 2)
+
+
 def test_a_directory_that_is_no_containers_is_not_looked_into(tmp_path: Path) -> None:
     place(tmp_path, "lost+found").write_bytes(vector())
 
