@@ -8,7 +8,7 @@ import pytest
 
 from ascend_agent.bus import Bus
 from ascend_agent.errors import ClusterUnreachableError
-from ascend_agent.flows.tidy_soft import REGISTRY_BYTES, TidySoft
+from ascend_agent.flows.tidy_soft import TidySoft
 from ascend_agent.model.cluster import NodeObject
 from ascend_agent.model.hami import HamiConfig, HamiState
 from ascend_agent.model.ids import Millis, PhyId
@@ -21,6 +21,7 @@ from tests.fakes.soft_host import FakeDirectories, FakeRegistries
 HARD = HamiState(config=HamiConfig(chips=()), chip=None)
 SOFT = dataclasses.replace(HARD, wants_soft=True, soft=True)
 DIRECTORY = "uid-a_main"
+REGISTRY_BYTES = 2848  # of the library that HAMi ships now, said here a second time on purpose
 OTHER_SIZE = 2336
 
 
