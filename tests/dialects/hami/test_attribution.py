@@ -84,11 +84,12 @@ def test_each_container_has_the_devices_of_its_own_slot() -> None:
     assert told(both, a=USAGE) == [("a", 0, 0, 1), ("b", 0, 1, None)]
 
 
-def test_devices_are_numbered_by_physical_id_as_inside_the_container() -> None:
+@pytest.mark.parametrize("slot", [(2, 5, 9), (9, 5, 2), (5, 9, 2)])
+def test_devices_are_numbered_by_physical_id_as_inside_the_container(slot: tuple[int, ...]) -> None:
     """HAMi F2: the order of the annotation gave one NPU the use of another."""
-    two = granted(f"{device(5)}:{device(2)}:;", container("main"))
+    three = granted("".join(f"{device(phy)}:" for phy in slot) + ";", container("main"))
 
-    assert told(two, main=USAGE) == [("main", 0, 2, 1), ("main", 1, 5, 2)]
+    assert told(three, main=USAGE) == [("main", 0, 2, 1), ("main", 1, 5, 2), ("main", 2, 9, 3)]
 
 
 def test_the_word_is_the_configured_one_whatever_the_resource_is_called() -> None:
