@@ -183,6 +183,18 @@ def test_of_idle_ones_without_a_container_none_goes_that_an_owner_may_have() -> 
     assert (_ids(seen.surplus), seen.removable) == ([100], ())
 
 
+def test_one_in_use_has_its_owner_and_leaves_the_idle_ones_to_the_others() -> None:
+    """That a container was made for it says nothing of whose the idle ones are."""
+    npu = _Npu()
+    owners = (_claim("p1"), _claim("p2"))
+    have = (_vnpu(100, used=True), _vnpu(101, container=0), _vnpu(102, container=0))
+    npu.at(0, owners, *have)
+
+    seen = npu.at(120, owners, *have)
+
+    assert (_ids(seen.surplus), seen.removable) == ([101], ())
+
+
 def test_the_next_look_is_when_the_first_one_may_be_due() -> None:
     npu = _Npu()
 
