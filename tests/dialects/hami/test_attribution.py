@@ -116,10 +116,12 @@ def test_init_containers_and_sidecars_are_told_as_well() -> None:
     assert found == [("setup", 0, 0, 1), ("proxy", 0, 1, 1), ("main", 0, 2, 1)]
 
 
-def test_containers_that_ask_for_nothing_do_not_shift_the_others() -> None:
-    dense = granted(f"{device(4)}:;", container("web", asks=False), container("main"))
+@pytest.mark.parametrize("slots", ["{0}:;", ";{0}:;"], ids=["left out", "an empty slot"])
+def test_containers_that_ask_for_nothing_do_not_shift_the_others(slots: str) -> None:
+    """Volcano leaves them out, HAMi gives them an empty slot."""
+    one = granted(slots.format(device(4)), container("web", asks=False), container("main"))
 
-    assert told(dense, main=USAGE) == [("main", 0, 4, 1)]
+    assert told(one, main=USAGE) == [("main", 0, 4, 1)]
 
 
 def test_beyond_eight_devices_nothing_is_used() -> None:
@@ -183,6 +185,21 @@ def test_the_account_of_an_earlier_pod_of_that_name_is_not_this_ones() -> None:
 @pytest.mark.parametrize("annotation", ["", ";", "x", f"{device(0, memory=2**40)}:;"])
 def test_a_pod_whose_annotation_says_nothing_has_nothing(annotation: str) -> None:
     assert told(granted(annotation, container("main")), main=USAGE) == []
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        replace(granted(f"{device(0)}:;", container("main")), phase=PodPhase.FAILED),
+        granted("no, devices;", container("main")),
+        pod("p"),
+    ],
+    ids=["finished", "not to be understood", "without NPUs"],
+)
+def test_a_pod_of_which_nothing_is_told_keeps_no_other_back(first: Pod) -> None:
+    one = replace(granted(f"{device(1)}:;", container("main")), uid=PodUid("uid-q"))
+
+    assert told(first, one) == [("main", 0, 1, None)]
 
 
 def test_a_slot_of_no_container_is_nobodys() -> None:

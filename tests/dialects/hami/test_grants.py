@@ -56,6 +56,7 @@ def test_a_whole_card_and_a_soft_slice_own_none() -> None:
     soft = _granted("p2", annotations={"huawei.com/vnpu-mode": "hami-core"})
 
     assert _owned(whole, soft) == {}
+    assert _owned(whole, soft, _granted("p3")) == {0: [("uid-3", _SMALL)]}
 
 
 @pytest.mark.parametrize("phase", [PodPhase.PENDING, PodPhase.RUNNING, PodPhase.UNKNOWN])
