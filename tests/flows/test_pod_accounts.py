@@ -16,7 +16,7 @@ from ascend_agent.model.health import NodeView
 from ascend_agent.model.ids import ObjectVersion, PhyId, PluginDeviceId, ResourceName
 from ascend_agent.model.pods import Pod, PodPhase, Pods
 from ascend_agent.model.world import ClusterFacts, World
-from tests.fakes.hami import CHIP_310P, NODE, container, device, npu_view, pod, state, world
+from tests.fakes.hami import NODE, container, device, npu_view, pod, state, world
 from tests.model.samples import Place, make_world, placed
 
 MANY = 500
@@ -82,7 +82,7 @@ HAMI = world(view=_view())
 UNKNOWN = dataclasses.replace(
     HAMI, facts=dataclasses.replace(HAMI.facts or ClusterFacts(node_name=NODE), known=False)
 )
-OTHER = dataclasses.replace(HAMI, hami=state(CHIP_310P))
+OTHER = dataclasses.replace(HAMI, hami=dataclasses.replace(state(), chip=None))
 WHOLE = make_world(placed({phy: Place() for phy in range(16)}))
 
 
@@ -181,7 +181,7 @@ def test_all_is_worked_out_anew_under_another_configuration() -> None:
     counted = CountedHami()
     accounts, pods = _crowd(counted, HAMI)
 
-    found = accounts.account(_worlds(dataclasses.replace(HAMI, hami=state(CHIP_310P)), pods))
+    found = accounts.account(_worlds(OTHER, pods))
 
     assert dict(found.holders) == {}
     assert accounts.account([]) == Allocations(known=False, holders={})

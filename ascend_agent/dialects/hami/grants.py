@@ -16,8 +16,6 @@ from ascend_agent.model.ids import DieId, PhyId
 from ascend_agent.model.pods import Pod, PodKey
 from ascend_agent.model.vnpu import VnpuClaim, VnpuClaims
 
-_HEAD, _TAIL = keys.allocated("|").split("|")
-
 
 def claims(pods: Sequence[Pod], config: HamiConfig, view: NodeView) -> VnpuClaims:
     """Return what the *pods* of this node own of the NPUs in *view*."""
@@ -30,7 +28,7 @@ def claims(pods: Sequence[Pod], config: HamiConfig, view: NodeView) -> VnpuClaim
     for pod in pods:
         if pod.finished or pod.annotations.get(keys.MODE) == keys.SOFT_MODE:
             continue
-        for word in _words(pod):
+        for word in keys.allocated_words(pod.annotations):
             granted = _granted(pod, word, chips.get(word), phys)
             if granted is None:
                 unclear.append(pod.key)
@@ -51,18 +49,9 @@ def used(pods: Iterable[Pod], dies: Iterable[DieId]) -> frozenset[DieId]:
         pod.annotations[keys.allocated(word)]
         for pod in pods
         if not pod.finished
-        for word in _words(pod)
+        for word in keys.allocated_words(pod.annotations)
     ]
     return frozenset(die for die in dies if any(die in text for text in texts))
-
-
-def _words(pod: Pod) -> list[str]:
-    """Return the names under which *pod* has devices; there are those of other vendors too."""
-    return sorted(
-        key.removeprefix(_HEAD).removesuffix(_TAIL)
-        for key in pod.annotations
-        if key.startswith(_HEAD) and key.endswith(_TAIL)
-    )
 
 
 def _granted(

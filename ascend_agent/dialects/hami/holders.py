@@ -15,7 +15,8 @@ from ascend_agent.model.world import World
 def holders(worlds: Sequence[World]) -> Allocations:
     """Return the containers of each NPU; not known while nobody has told which pods there are.
 
-    A pod counts until it has finished or is gone, as the scheduler counts it.
+    A pod counts until it has finished or is gone, as the scheduler counts it, under whatever name
+    its devices were granted: the word of a chip may have changed while the pod runs.
     """
     found: dict[PhyId, set[Holder]] = {}
     known = False
@@ -40,13 +41,16 @@ def granted(world: World) -> list[tuple[PhyId, Holder, PodUid]]:
     phys = {view.npu.identity.die: view.npu.phy for view in world.view.npus}
     grants: list[tuple[PhyId, Holder, PodUid]] = []
     for pod in world.facts.pods:
-        slots = parse_slots(pod.annotations.get(keys.allocated(chip.word), ""))
-        if pod.finished or isinstance(slots, BadText):
+        if pod.finished:
             continue
-        for place, slot in enumerate(slots):
-            name = container_of(pod, slots, place, resource=chip.resource) if slot else None
-            holder = _holder(pod, name or "")
-            grants += [(phys[each.die], holder, pod.uid) for each in slot if each.die in phys]
+        for word in keys.allocated_words(pod.annotations):
+            slots = parse_slots(pod.annotations[keys.allocated(word)])
+            if isinstance(slots, BadText):
+                continue
+            for place, slot in enumerate(slots):
+                name = container_of(pod, slots, place, resource=chip.resource) if slot else None
+                holder = _holder(pod, name or "")
+                grants += [(phys[each.die], holder, pod.uid) for each in slot if each.die in phys]
     return grants
 
 

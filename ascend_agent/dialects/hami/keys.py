@@ -1,5 +1,6 @@
 """The names under which HAMi, the scheduler and this agent write to each other."""
 
+from collections.abc import Iterable
 from typing import Final
 
 LOCK: Final = "hami.io/mutex.lock"
@@ -33,6 +34,16 @@ def to_allocate(word: str) -> str:
 def allocated(word: str) -> str:
     """Return the pod's key of devices that the scheduler granted; it is never erased."""
     return f"hami.io/{word}-devices-allocated"
+
+
+def allocated_words(keys: Iterable[str]) -> list[str]:
+    """Return the words that have granted devices among *keys*; other vendors' are there too."""
+    head, tail = allocated("|").split("|")
+    return sorted(
+        key.removeprefix(head).removesuffix(tail)
+        for key in keys
+        if key.startswith(head) and key.endswith(tail)
+    )
 
 
 def runtime_info(word: str) -> str:

@@ -5,7 +5,7 @@ import dataclasses
 from ascend_agent.dialects.hami.holders import holders
 from ascend_agent.model.allocation import Holder
 from ascend_agent.model.pods import PodPhase
-from tests.fakes.hami import container, device, pod, world
+from tests.fakes.hami import CHIP_910B3, container, device, pod, state, world
 
 
 def test_a_granted_npu_is_held_by_the_container_of_its_slot() -> None:
@@ -36,11 +36,20 @@ def test_a_pod_that_is_being_deleted_still_holds_what_it_has() -> None:
     assert set(holders([world(going)]).holders) == {0}
 
 
+def test_devices_granted_under_another_name_are_held_all_the_same() -> None:
+    """The word of a chip is configured, and may have changed while the pod runs."""
+    renamed = state(dataclasses.replace(CHIP_910B3, word="NPU"))
+    before = pod("p1", ";", allocated=f"{device(3, 16384)};", phase=PodPhase.RUNNING)
+
+    assert set(holders([world(before, hami=renamed)]).holders) == {3}
+
+
 def test_devices_of_other_nodes_and_unreadable_texts_are_nobodys() -> None:
     there = pod("p1", f"{device(77, 16384)};")
     broken = pod("p2", "U,w,x,0:;")
+    gpu = pod("p3", "", annotations={"hami.io/vgpu-devices-allocated": "GPU-1,NVIDIA,3000,30:;"})
 
-    assert dict(holders([world(there, broken)]).holders) == {}
+    assert dict(holders([world(there, broken, gpu)]).holders) == {}
 
 
 def test_nothing_is_known_before_the_pods_are() -> None:

@@ -18,3 +18,17 @@ def test_keys_of_every_chip_are_one() -> None:
     assert keys.BIND_PHASE == "hami.io/bind-phase"
     assert keys.BIND_TIME == "hami.io/bind-time"
     assert (keys.MODE, keys.SOFT_MODE) == ("huawei.com/vnpu-mode", "hami-core")
+
+
+def test_the_words_of_a_pods_devices_are_found_among_its_keys() -> None:
+    found = keys.allocated_words(
+        [
+            "huawei.com/NPU-devices-allocated",
+            "hami.io/vgpu-devices-to-allocate",
+            "hami.io/vgpu-devices-allocated",
+            "hami.io/Ascend910B4-1-devices-allocated",
+            "hami.io/bind-time",
+        ]
+    )
+
+    assert found == ["Ascend910B4-1", "vgpu"]
