@@ -50,10 +50,17 @@ class Live:
 
 
 class Scene:
-    """A node in soft mode with pod a, which has a directory, unless a test changes that."""
+    """A node in soft mode with pod a, which has a directory, unless a test changes that.
+
+    *told* False: neither pods nor mode nor users are known yet.
+    """
 
     def __init__(
-        self, *pods: Pod, live: bool = True, directories: FakeDirectories | None = None
+        self,
+        *pods: Pod,
+        live: bool = True,
+        told: bool = True,
+        directories: FakeDirectories | None = None,
     ) -> None:
         self.bus = Bus([])
         self.put_pods = self.bus.pods.claim("test").put
@@ -70,9 +77,10 @@ class Scene:
             bus=self.bus,
             turn=self.turn,
         )
-        self.show(*(pods or (pod("a"),)), live=live)
-        self.put_hami(SOFT)
-        self.put_node(node_view(3))
+        if told:
+            self.show(*(pods or (pod("a"),)), live=live)
+            self.put_hami(SOFT)
+            self.put_node(node_view(3))
 
     def show(self, *pods: Pod, live: bool = True) -> None:
         """Have these pods in the cache and on the server."""
@@ -187,6 +195,22 @@ async def test_a_watch_that_is_broken_shows_nothing(live: bool) -> None:  # noqa
         await asyncio.sleep(130)
 
         assert bool(scene.directories.removed) is live
+
+
+async def test_before_anything_is_known_nothing_goes() -> None:
+    scene = Scene(told=False)
+    await scene.directories.make(DIRECTORY)
+    scene.registries.files[PhyId(0)] = OTHER_SIZE
+    async with running(scene.flow.run):
+        await asyncio.sleep(1000)
+        scene.put_node(node_view(3))
+        scene.put_hami(SOFT)
+        await asyncio.sleep(1000)
+        assert (scene.directories.removed, dict(scene.registries.files)) == ([], {0: OTHER_SIZE})
+
+        scene.show()
+        await asyncio.sleep(60)
+        assert (scene.directories.removed, dict(scene.registries.files)) == ([DIRECTORY], {})
 
 
 async def test_nothing_goes_while_an_allocate_runs() -> None:
@@ -387,6 +411,19 @@ async def test_in_hard_mode_registries_are_left_alone() -> None:
 
 
 async def test_unknown_is_not_nobody() -> None:
+    scene = Scene(live=False)
+    scene.registries.files[PhyId(0)] = OTHER_SIZE
+    async with running(scene.flow.run):
+        await asyncio.sleep(1000)
+        assert scene.registries.files
+
+        scene.show(pod("a"))
+        await settle()
+        assert not scene.registries.files
+
+
+async def test_while_the_watch_is_broken_no_registry_goes() -> None:
+    """A pod may have been bound meanwhile."""
     scene = Scene(live=False)
     scene.registries.files[PhyId(0)] = OTHER_SIZE
     async with running(scene.flow.run):

@@ -174,8 +174,12 @@ def test_a_file_is_read_to_its_last_slot(tmp_path: Path) -> None:
 
 def test_a_directory_that_is_no_containers_is_not_looked_into(tmp_path: Path) -> None:
     place(tmp_path, "lost+found").write_bytes(vector())
-
     assert files(tmp_path).read() == SoftReadings()
+
+    names = {f"uid_{number}" for number in range(20)}
+    for name in names:
+        place(tmp_path, name).write_bytes(local())
+    assert set(files(tmp_path).read().containers) == names
 
 
 def test_of_a_huge_file_no_more_is_read_than_its_layout_has(tmp_path: Path) -> None:
