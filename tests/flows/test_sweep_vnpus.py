@@ -329,6 +329,30 @@ async def test_it_is_decided_and_done_while_no_allocate_is_served() -> None:
         assert (driver.destroyed, driver.locked) == ([(1, 200)], [True])
 
 
+@pytest.mark.parametrize("away", ["API server", "kubelet", "driver"])
+async def test_who_goes_away_while_an_allocate_is_served_is_heard_of_before_anything_goes(
+    away: str,
+) -> None:
+    driver = _Driver(vnpus={0: [_vnpu(100)]})
+    scene = _Scene(driver)
+
+    async with scene.sweeping():
+        await _until(119)
+        async with scene.turn:
+            await _until(130)
+            match away:
+                case "API server":
+                    scene.tell(live=False)
+                case "kubelet":
+                    scene.allocations.put(Allocations(known=False, holders={}))
+                case _:
+                    driver.unreadable[0] = DriverError("info", -8005)
+        await _until(140)
+
+        assert driver.destroyed == []
+        assert dict(scene.said.failed) == ({0: "info answered -8005"} if away == "driver" else {})
+
+
 async def test_a_slow_removal_holds_up_an_allocate_for_a_moment_only() -> None:
     """AL-9: it has ten seconds in all, and 32 vNPUs may take seconds each."""
     leaks = [_vnpu(number) for number in range(100, 132)]
