@@ -7,21 +7,17 @@ scheduler may put into it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
 
+from ascend_agent.dialects.hami.remembered import LONGEST, Remembered
 from ascend_agent.model.ids import DieId
 
 _FIELDS: Final = 4
 _INT32: Final = 2**31
 _LONGEST_NUMBER: Final = 11
 _SHOWN: Final = 80
-LONGEST: Final = 32 * 1024
-"""Characters of a text that anybody looks into; a text of so many takes milliseconds."""
 MOST: Final = 256
 """Slots, and devices of all of them: sixteen containers that each have sixteen NPUs."""
-KEPT: Final = 512
-"""Texts whose meaning is remembered: each pod's is looked at whenever one of them changes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +41,7 @@ Slot = tuple[SlotDevice, ...]
 """One container's devices in the scheduler's order; empty: it has none, or has them already."""
 
 
-@lru_cache(maxsize=KEPT)
+@Remembered
 def parse_slots(text: str) -> tuple[Slot, ...] | BadText:
     """Return the slots of an annotation, without the empty one that the last ``;`` seems to open.
 

@@ -8,14 +8,16 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
 
-from ascend_agent.dialects.hami.annotation import KEPT, BadText, Slot, shown, too_large
+from ascend_agent.dialects.hami.annotation import BadText, Slot, shown, too_large
+from ascend_agent.dialects.hami.remembered import Remembered
 from ascend_agent.model.ids import DieId
 
 _TEMPLATE: Final = re.compile(r"[A-Za-z0-9._-]{0,64}")
 """What a container's environment can hold and a driver may know; else nobody could start it."""
+_INT32: Final = 2**31
+"""As in slots. JSON has numbers of thousands of digits, which nobody should have to repeat."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +33,7 @@ class RuntimeEntry:
     core_percent: int | None = None
 
 
-@lru_cache(maxsize=KEPT)
+@Remembered
 def parse_runtime_info(text: str) -> tuple[RuntimeEntry, ...] | BadText:
     """Return the entries in their order, without those that name no device."""
     if oversized := too_large(text, text.count("{")):
@@ -74,11 +76,12 @@ def _parse_entry(raw: object) -> RuntimeEntry | BadText:
     memory, core = raw.get("memory"), raw.get("core")
     texts = all(isinstance(each, str) for each in (die, template))
     numbers = all(
-        each is None or (isinstance(each, int) and not isinstance(each, bool))
+        each is None
+        or (isinstance(each, int) and not isinstance(each, bool) and -_INT32 <= each < _INT32)
         for each in (memory, core)
     )
     if not (texts and numbers):
-        return BadText(detail=f"entry {shown(str(raw))} has a field of another type")
+        return BadText(detail=f"entry {shown(str(raw))} has a field of another type or size")
     if not _TEMPLATE.fullmatch(template):
         return BadText(detail=f"{shown(template)} can't be the name of a template")
     return RuntimeEntry(die=DieId(die), template=template, memory_mib=memory, core_percent=core)
