@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ascend_agent.dialects.hami.runtime_info import TEMPLATE
 from ascend_agent.dialects.hami.soft_wish import soft_wish
-from ascend_agent.dialects.hami.yaml_text import Section, Tree, first_of, read_yaml
+from ascend_agent.dialects.hami.yaml_text import Section, Tree, first_of, read_yaml, shown
 from ascend_agent.model.hami import MOST_SHARES, HamiChip, HamiLayout, HamiTemplate
 from ascend_agent.model.ids import ResourceName
 
@@ -150,6 +151,11 @@ def _templates(section: Section, warnings: list[str]) -> tuple[HamiTemplate, ...
             )
         )
         warnings += one.unknown()
+        if not TEMPLATE.fullmatch(found[-1].name):
+            warnings.append(
+                f"{one.where}, name: no driver knows {shown(found[-1].name)}, and its pods are "
+                "refused; give up to 64 letters, digits, dots, dashes and underscores"
+            )
     twice = [name for name, count in Counter(each.name for each in found).items() if count > 1]
     warnings += [
         f"{section.where}: template {name} stands more than once; remove all but one"

@@ -14,7 +14,7 @@ from ascend_agent.dialects.hami.annotation import BadText, Slot, shown, too_larg
 from ascend_agent.dialects.hami.remembered import Remembered
 from ascend_agent.model.ids import DieId
 
-_TEMPLATE: Final = re.compile(r"[A-Za-z0-9._-]{0,64}")
+TEMPLATE: Final = re.compile(r"[A-Za-z0-9._-]{0,64}")
 """What a container's environment can hold and a driver may know; else nobody could start it."""
 _INT32: Final = 2**31
 """As in slots. JSON has numbers of thousands of digits, which nobody should have to repeat."""
@@ -82,6 +82,6 @@ def _parse_entry(raw: object) -> RuntimeEntry | BadText:
     )
     if not (texts and numbers):
         return BadText(detail=f"entry {shown(str(raw))} has a field of another type or size")
-    if not _TEMPLATE.fullmatch(template):
+    if not TEMPLATE.fullmatch(template):
         return BadText(detail=f"{shown(template)} can't be the name of a template")
     return RuntimeEntry(die=DieId(die), template=template, memory_mib=memory, core_percent=core)

@@ -60,7 +60,8 @@ def read_yaml(text: str) -> Mapping[str, Tree]:
     except UnicodeError as error:
         raise ValueError("is no UTF-8 text; write it anew") from error
     if not isinstance(tree, dict):
-        raise ValueError("is empty" if tree is None else f"{_kind(tree)} is no mapping")  # noqa: TRY004 -- one error for all that is wrong with a file
+        what = "is empty" if tree is None else f"{_kind(tree)} is no mapping"
+        raise ValueError(f"{what}; write keys and values")  # noqa: TRY004 -- one error for all that is wrong with a file
     return tree
 
 
@@ -167,7 +168,8 @@ class Section:
         return self._value.get(key)
 
     def _wrong(self, key: str, value: Tree, remedy: str) -> ValueError:
-        what = "is absent" if value is None else f"{_kind(value)} is not allowed"
+        absent = self._value.get(key) is None
+        what = "is absent" if absent else f"{_kind(value)} is not allowed"
         return ValueError(f"{self.where}, {key}: {what}; {remedy}")
 
 
@@ -176,6 +178,7 @@ class _Builder:
 
     def __init__(self) -> None:
         self._begun = False
+        self._line = 0
         self._root: Tree = None
         self._open: list[_Open] = []
         self._anchors: dict[str, Tree] = {}
@@ -186,6 +189,7 @@ class _Builder:
         for count, event in enumerate(yaml.parse(text, Loader=yaml.CSafeLoader)):
             if count > _MOST_EVENTS or len(self._open) > _DEEPEST:
                 raise ValueError("has too many entries or nests them too deeply; shorten it")
+            self._line = event.start_mark.line + 1 if event.start_mark else 0
             match event:
                 case yaml.ScalarEvent():
                     plain = event.implicit[0] and event.value in _NULLS
@@ -198,25 +202,31 @@ class _Builder:
                     done = self._open.pop()
                     self._add(done.value, done.anchor)
                 case yaml.AliasEvent(anchor=str(anchor)):
-                    if anchor not in self._anchors:
-                        raise ValueError(f"alias *{anchor[:_SHOWN]} has no value; write one")
-                    self._add(self._anchors[anchor], None)
+                    self._add(self._named(anchor), None)
                 case yaml.DocumentStartEvent():
                     self._begin()
         return self._root
 
     def _begin(self) -> None:
         if self._begun:
-            raise ValueError("holds more than one document; remove all but one")
+            raise ValueError(f"line {self._line}: a second document begins; remove all but one")
         self._begun = True
+
+    def _named(self, anchor: str) -> Tree:
+        if anchor not in self._anchors:
+            raise ValueError(f"line {self._line}: alias *{anchor[:_SHOWN]} has no value; write one")
+        return self._anchors[anchor]
 
     def _add(self, value: Tree, anchor: str | None) -> None:
         if anchor is not None:
             self._anchors[anchor] = value
-        if self._open:
-            self._open[-1].add(value)
-        else:
+        if not self._open:
             self._root = value
+            return
+        try:
+            self._open[-1].add(value)
+        except ValueError as error:
+            raise ValueError(f"line {self._line}: {error}") from None
 
 
 class _Open:

@@ -153,6 +153,16 @@ def test_of_keys_that_aliases_repeat_without_end_only_some_are_told() -> None:
     assert "more of the kind" in warnings[-1]
 
 
+@pytest.mark.parametrize("name", ['"a b"', '"a\\0"', '"vir02\\n"', "é", "v" * 65])
+def test_a_template_that_no_container_can_be_told_is_doubtful(name: str) -> None:
+    """The scheduler copies it into the pod, whose runtime info is refused for it."""
+    config = parse_device_config(with_least(templates=f"[{{name: {name}, memory: 9}}]"))
+
+    (warning,) = config.warnings
+    assert warning.startswith("vnpus, chip 1, template 1, name: no driver knows '")
+    assert warning.isprintable()
+
+
 def test_what_older_versions_do_not_write_has_its_default() -> None:
     """HAMi 2.7 and before: no factor, no core resource; 2.9 writes a 910C without templates."""
     (chip,) = parse_device_config("vnpus:\n" + LEAST).chips

@@ -44,20 +44,21 @@ def test_an_alias_is_the_value_itself() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "is empty"),
-        ("# nothing", "is empty"),
-        ("- a", "a list is no mapping"),
-        ("word", "'word' is no mapping"),
+        ("", "is empty; write keys"),
+        ("# nothing", "is empty; write keys"),
+        ("- a", "a list is no mapping; write keys"),
+        ("word", "'word' is no mapping; write keys"),
         ("a: [", "is no YAML"),
         ("a: b: c", "line 1, column 5"),
         ("a\0: 1", "control characters"),
         ("a: \ud800", "is no UTF-8 text"),
-        ("a: 1\n---\nb: 2", "more than one document"),
-        ("a: 1\na: 2", "key 'a' stands twice"),
-        ("[a]: 1", "a key is no text"),
-        ("~: 1", "a key is no text"),
-        ("a: *b", "alias *b has no value"),
-        ("a: &a [*a]", "alias *a has no value"),
+        ("a: 1\n---\nb: 2", "line 2: a second document"),
+        ("a: 1\na: 2", "line 2: key 'a' stands twice"),
+        ("b:\n- c: 1\n  d: {}\n  c: 2", "line 4: key 'c' stands twice"),
+        ("b: 1\n[a]: 1", "line 2: a key is no text"),
+        ("~: 1", "line 1: a key is no text"),
+        ("\na: *b", "line 2: alias *b has no value"),
+        ("a: &a [*a]", "line 1: alias *a has no value"),
         ("[" * 1_000_000, "maximum nesting depth"),
         ("[" * 60 + "]" * 60, "too deeply"),
         ("a: [" + "1," * 50_000 + "]", "too many entries"),
@@ -115,6 +116,8 @@ def test_what_is_absent_has_its_default() -> None:
         (lambda s: s.entries("word"), "'abc' is not allowed; write a list"),
         (lambda s: s.entries("many"), "top, many: has more than 1000 entries"),
         (lambda s: s.texts("list"), "top, list: a list is not allowed; give texts"),
+        (lambda s: s.texts("nothing"), "top, nothing: nothing is not allowed; give texts"),
+        (lambda s: s.wholes("nothing", high=9), "top, nothing: nothing is not allowed; give whole"),
         (lambda s: s.wholes("list", high=9), "top, list: a list is not allowed; give whole"),
         (lambda s: s.wholes("high", high=9), "'10' is not allowed; give whole numbers, 0 to 9"),
         (lambda s: s.section("word"), "top, word: 'abc' is no mapping"),
@@ -125,7 +128,8 @@ def test_what_has_the_wrong_type_is_refused_with_place_value_and_remedy(
     take: object, why: str
 ) -> None:
     found = section(
-        "empty: ''\nlist: [[a]]\nword: abc\nminus: -1\nbig: 999999999999999999\npart: 1.5e0\n"
+        "empty: ''\nlist: [[a]]\nnothing: [~]\n"
+        "word: abc\nminus: -1\nbig: 999999999999999999\npart: 1.5e0\n"
         f"map: {{}}\nhigh: [10]\nmerge: {{<<: {{}}}}\nlong: {'x' * 300}\nmany: [{'1,' * 1001}]"
     )
 
