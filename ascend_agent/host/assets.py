@@ -21,7 +21,7 @@ from typing import Final
 from ascend_agent.errors import HostError
 from ascend_agent.host.access import explain_refusal
 from ascend_agent.host.atomic import remove_leftovers, replace_file, replace_with_pieces
-from ascend_agent.host.elf import HEAD_BYTES, library_problem
+from ascend_agent.host.elf import library_problem
 from ascend_agent.runtime.regular import read_regular
 from ascend_agent.runtime.threads import Threads
 
@@ -96,7 +96,7 @@ class HostAssets:
         sources = {name: self._source(name) for name in (_LIBRARY, _PRELOAD)}
         for source in sources.values():
             with _opened(source) as file:
-                self._check(source, file.read(_PIECE))
+                self._check(source, file)
         known = self._read_manifest()
         ours = dict(known)
         for name, source in sources.items():
@@ -117,10 +117,11 @@ class HostAssets:
             "for this node's machine into --hami-assets, or the node into hard mode"
         )
 
-    def _check(self, path: Path, head: bytes) -> None:
-        """Raise HostError unless a file that begins so is fit."""
+    def _check(self, path: Path, file: BufferedReader) -> None:
+        """Raise HostError unless *file*, which is at its beginning, is fit."""
+        head, size = file.read(_PIECE), os.fstat(file.fileno()).st_size
         if path.name == _LIBRARY:
-            problem = library_problem(head[:HEAD_BYTES], machine=self._machine)
+            problem = library_problem(head, machine=self._machine, size=size)
         else:
             problem = _preload_problem(head)
         if problem:
@@ -134,7 +135,7 @@ class HostAssets:
             digest = file_digest(file, "sha256").hexdigest()
             file.seek(0)
             # Again: another file may be there by now, or other bytes in it.
-            self._check(source, file.read(_PIECE))
+            self._check(source, file)
             # Every user of every container must be able to read it, and nobody else to change it.
             mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o755 | 0o444
             if _digest(path) == digest:

@@ -20,6 +20,7 @@ from ascend_agent.host.state_file import LocalStateFile
 from ascend_agent.model.ids import DieId, PhyId
 from tests.agent.pod_stream import SOFTLY, PodStream, pod_stream
 from tests.cluster.waiting import eventually
+from tests.fakes.libraries import library
 from tests.host.small_disk import SmallDisk, small_disk
 
 pytestmark = pytest.mark.cluster
@@ -27,8 +28,7 @@ pytestmark = pytest.mark.cluster
 FULL = "No space left on device; free space or inodes on its file system"
 CLOSED = "Read-only file system; mount it writable into the agent's pod"
 NAME = "6f1e0a52-0d4b-4b0c-9a57-3c6f2d1b7e90_main"
-HEAD = b"\x7fELF\x02\x01" + bytes(10) + b"\x03\x00\xb7\x00"
-OLD, NEW = HEAD + b"old" * 5_000, HEAD + b"new" * 20_000
+OLD, NEW = library(b"old" * 5_000), library(b"new" * 20_000)
 
 
 @pytest.fixture

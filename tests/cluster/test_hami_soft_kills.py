@@ -18,6 +18,7 @@ from tests.cluster.control_plane import ControlPlane
 from tests.cluster.hami_node import LOCK, PHASE, HamiNode, annotations, container, hami_node, pod
 from tests.cluster.proxy import FaultProxy, Stop
 from tests.cluster.waiting import eventually
+from tests.fakes.libraries import library
 from tests.peer.client import PeerError
 
 pytestmark = pytest.mark.cluster
@@ -30,7 +31,6 @@ _OF_THE_HOST = (
     "usr/local/Ascend/driver/version.info",
 )
 _DRIVER = "usr/local/Ascend/driver/lib64/driver"
-_MACHINES = {"x86_64": 0x3E, "aarch64": 0xB7}
 
 
 def options(folder: Path, node: HamiNode) -> tuple[str, ...]:
@@ -45,8 +45,7 @@ def options(folder: Path, node: HamiNode) -> tuple[str, ...]:
     seen.symlink_to(home)
     assets = folder / "assets"
     assets.mkdir()
-    machine = _MACHINES[os.uname().machine].to_bytes(2, "little")
-    (assets / "libvnpu.so").write_bytes(b"\x7fELF\x02\x01" + bytes(10) + b"\x03\x00" + machine)
+    (assets / "libvnpu.so").write_bytes(library(machine=os.uname().machine))
     (assets / "ld.so.preload").write_text("/hami-vnpu-core/libvnpu.so\n")
     config = folder / "node-config.yaml"
     config.write_text(json.dumps({"nodes": [{"name": node.name, "hami-vnpu-core": True}]}))

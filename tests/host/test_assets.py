@@ -20,14 +20,15 @@ import pytest
 from ascend_agent.errors import HostError
 from ascend_agent.host import assets as module
 from ascend_agent.host.assets import HostAssets
+from tests.fakes.libraries import library
 from tests.kubelet.fakes import unprivileged
 
 if TYPE_CHECKING:
     from _typeshed import TraceFunction
 
-HEAD = b"\x7fELF\x02\x01" + bytes(10) + b"\x03\x00\xb7\x00"
-LIBRARY = HEAD + b"first version"
-NEWER = HEAD + b"second version, and longer"
+LIBRARY = library(b"first version")
+NEWER = library(b"second version, and longer")
+FOREIGN = library(b"for another machine", machine="x86_64")
 PRELOAD = b"/hami-vnpu-core/libvnpu.so\n"
 MANIFEST = ".ascend-agent-assets.json"
 
@@ -160,7 +161,8 @@ async def test_what_a_crash_left_goes(node: Node) -> None:
     ("name", "content", "problem"),
     [
         ("libvnpu.so", b"#!/bin/sh\n", "libvnpu.so is no ELF file"),
-        ("libvnpu.so", HEAD[:18] + b"\x3e\x00", "is for x86_64, and this node is aarch64"),
+        ("libvnpu.so", FOREIGN, "is for x86_64, and this node is aarch64"),
+        ("libvnpu.so", NEWER[:-1], "is cut off: it has 145 bytes, and 146 belong to it: put a fit"),
         ("ld.so.preload", b"/other.so\n", "does not name /hami-vnpu-core/libvnpu.so"),
         ("ld.so.preload", b"", "does not name"),
         ("ld.so.preload", b"x" * 70_000, "more than 65536 bytes: put a fit"),
@@ -211,17 +213,16 @@ def test_a_source_that_changes_at_any_moment_is_installed_whole_and_fit_or_not_a
     tmp_path: Path, how: str
 ) -> None:
     """Containers that load an unfit library, or none, run without any limit (IM-7)."""
-    unfit = HEAD[:18] + b"\x3e\x00" + b"for another machine"
 
     def change(node: Node) -> None:
         source = node.assets / "libvnpu.so"
         match how:
             case "renamed":
                 other = node.assets / "other"
-                other.write_bytes(unfit)
+                other.write_bytes(FOREIGN)
                 other.replace(source)
             case "rewritten":
-                source.write_bytes(unfit)
+                source.write_bytes(FOREIGN)
             case _:
                 (node.assets / "ld.so.preload").write_bytes(b"/other.so\n")
 
