@@ -283,8 +283,11 @@ class SoftPreparation(Protocol):
 class SoftMeter(Protocol):
     """What containers with soft slices say of themselves, in files of the host."""
 
-    def read(self) -> "SoftReadings":
-        """Return all that can be read now; never raises, and may block for the disk."""
+    def read(self, *, containers: Collection[str], npus: Collection[PhyId]) -> "SoftReadings":
+        """Return what can be read now; never raises, and may block for the disk.
+
+        *containers* are the names of their directories.
+        """
 
 
 class HamiConfigFiles(Protocol):

@@ -5,7 +5,7 @@ containers write is believed only of containers that the scheduler granted somet
 """
 
 from ascend_agent.bus import Bus
-from ascend_agent.dialects.hami.attribution import attribute
+from ascend_agent.dialects.hami.attribution import attribute, directories
 from ascend_agent.interfaces import SoftMeter
 from ascend_agent.model.metered import ContainerDevice, HamiSeen, SoftReadings
 
@@ -26,19 +26,23 @@ class MeterHami:
         bus = self._bus
         state, pods, inventory = bus.hami.value, bus.pods.value, bus.inventory.value
         chip = state.chip if state else None
-        readings = self._meter.read() if chip else SoftReadings()
-        # Containers may make such files for as many NPUs as they like.
+        known = pods.pods if pods else ()
         here = frozenset(npu.phy for npu in inventory.npus) if inventory else frozenset()
+        readings = SoftReadings()
         devices: tuple[ContainerDevice, ...] = ()
-        if chip is not None and pods is not None and inventory is not None:
-            devices = attribute(pods.pods, inventory, readings, chip=chip)
+        if chip is not None:
+            # By name: containers may make as many files as they like.
+            names = directories(known, chip=chip)
+            readings = self._meter.read(containers=names, npus=here)
+            if inventory is not None:
+                devices = attribute(known, inventory, readings, chip=chip)
         return HamiSeen(
             state=state,
             registration=bus.registered.value,
             sweep=bus.vnpus.value,
             locks=bus.locks.value,
             devices=devices,
-            turns={npu: turn for npu, turn in readings.turns.items() if npu in here},
+            turns=readings.turns,
             unread=readings.unread,
             host_sum=self._host_sum,
         )

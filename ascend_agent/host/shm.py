@@ -1,7 +1,8 @@
 """The files in which the limiting library of soft slices keeps its accounts, read and never mapped.
 
 Containers may write whatever they like there, and put there whatever they like: a pipe, a link, a
-device, a file that shrinks while it is read. Whose the numbers are is decided elsewhere.
+device, a file that shrinks while it is read. Looked at is what is asked for by name, however many
+files there are besides. Whose the numbers are is decided elsewhere.
 """
 
 import os
@@ -9,8 +10,9 @@ import re
 import stat
 import struct
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -24,13 +26,13 @@ DEVICES: Final = 8
 
 LOCAL_BYTES: Final = 6200
 _LOCAL_FILE = "vnpu_local_shmem"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}")
 _LIMIT = struct.Struct("<Q")
 _PROCESSES_AT = 1080
 _PROCESS = struct.Struct(f"<ii{DEVICES}QI4x")
 _LEAST_BYTES = _PROCESSES_AT + _PROCESS.size
 
 # Two layouts of the registry: the library of HAMi 2.10 added a priority to each slot.
-_REGISTRY_NAME = re.compile(r"(0|[1-9][0-9]{0,4})_global_registry")
 _SLOT_SIZES = {2848: 40, 2336: 32}
 _REGISTRY_BYTES = max(_SLOT_SIZES)
 _REGISTRY = struct.Struct("<I4xQII")
@@ -44,8 +46,6 @@ MOST_BYTES: Final = 2**50
 """More than any NPU has; a file with such a number is no account."""
 _MOST_US = 2**52
 """A hundred and forty years from the epoch."""
-MOST_ENTRIES: Final = 4096
-"""Of a directory; a node has some hundred containers at most."""
 _OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 
@@ -62,49 +62,52 @@ class SoftFiles:
         self._deadline_s = deadline_s
         self._threads = Threads(name="soft-files", limit=1)
 
-    def read(self) -> SoftReadings:
-        """Return what all files say; what is missing or unfinished is absent."""
+    def read(self, *, containers: Collection[str], npus: Collection[PhyId]) -> SoftReadings:
+        """Return what the files say; what is missing or unfinished is absent."""
         try:
-            return self._threads.call(self._read, deadline_s=self._deadline_s)
+            work = partial(self._read, containers, npus)
+            return self._threads.call(work, deadline_s=self._deadline_s)
         except TimeoutError:
             return SoftReadings(unread={Unread.LATE: 1})
         except HostError:  # no thread is to be had
             return SoftReadings(unread={Unread.UNREADABLE: 1})
 
-    def _read(self) -> SoftReadings:
+    def _read(self, names: Collection[str], npus: Collection[PhyId]) -> SoftReadings:
         unread: Counter[Unread] = Counter()
         containers: dict[str, SoftUsage] = {}
-        for name, data in self._locals(unread):
+        for name, data in self._locals(names, unread):
             with _judged(unread):
                 if (usage := decode_local(data)) is not None:
                     containers[name] = usage
         turns: dict[PhyId, TurnUsage] = {}
-        for npu, data in self._registries(unread):
+        for npu, data in self._registries(npus, unread):
             with _judged(unread):
                 if (turn := decode_registry(data)) is not None:
                     turns[npu] = turn
         return SoftReadings(containers=containers, turns=turns, unread=unread)
 
-    def _locals(self, unread: Counter[Unread]) -> Iterator[tuple[str, bytes]]:
+    def _locals(
+        self, names: Collection[str], unread: Counter[Unread]
+    ) -> Iterator[tuple[str, bytes]]:
         """Yield the file of each container that has one, with the name of its directory."""
         with _directory(self._containers, unread) as root:
-            for name in _names(root, unread):
-                if "_" not in name:
-                    continue
+            for name in names if root is not None else ():
+                if not _NAME.fullmatch(name):
+                    continue  # no container's, and it might lead elsewhere
                 with _directory(name, unread, inside=root) as own:
                     if (data := _content(own, _LOCAL_FILE, LOCAL_BYTES, unread)) is not None:
                         yield name, data
 
-    def _registries(self, unread: Counter[Unread]) -> Iterator[tuple[PhyId, bytes]]:
+    def _registries(
+        self, npus: Collection[PhyId], unread: Counter[Unread]
+    ) -> Iterator[tuple[PhyId, bytes]]:
         with _directory(self._shared_region, unread) as root:
-            for name in _names(root, unread):
-                found = _REGISTRY_NAME.fullmatch(name)
-                if found is None:
-                    continue
+            for npu in npus:
                 # One byte more than the largest layout: a larger file has none that we know.
+                name = f"{npu}_global_registry"
                 data = _content(root, name, _REGISTRY_BYTES + 1, unread)
                 if data is not None:
-                    yield PhyId(int(found[1])), data
+                    yield npu, data
 
 
 def decode_local(data: bytes) -> SoftUsage | None:
@@ -179,23 +182,6 @@ def _directory(
     finally:
         if descriptor is not None:
             os.close(descriptor)
-
-
-def _names(directory: int | None, unread: Counter[Unread]) -> list[str]:
-    """Return what is in *directory*, as far as anyone looks."""
-    if directory is None:
-        return []
-    names: list[str] = []
-    try:
-        with os.scandir(directory) as entries:
-            for entry in entries:
-                if len(names) == MOST_ENTRIES:
-                    unread[Unread.TOO_MANY] += 1
-                    break
-                names.append(entry.name)
-    except OSError:
-        unread[Unread.UNREADABLE] += 1
-    return names
 
 
 def _content(directory: int | None, name: str, limit: int, unread: Counter[Unread]) -> bytes | None:

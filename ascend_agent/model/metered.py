@@ -15,7 +15,6 @@ class Unread(StrEnum):
     UNREADABLE = "unreadable"  # no regular file, or an error of the host
     IMPLAUSIBLE = "implausible"  # numbers that no machine has
     LATE = "late"  # the host did not answer in time: of no file anything is known
-    TOO_MANY = "too-many"  # beyond as many as are looked at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +45,7 @@ class TurnUsage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SoftReadings:
-    """All files as read once: containers' by the name of the directory, turns by NPU."""
+    """The files as read once: containers' by the name of the directory, turns by NPU."""
 
     containers: Mapping[str, SoftUsage] = field(default_factory=dict)
     turns: Mapping[PhyId, TurnUsage] = field(default_factory=dict)

@@ -50,7 +50,7 @@ def hami_families(seen: Seen, hami: HamiSeen, counted: Counted) -> Iterator[Metr
     yield gauge(
         "hami_skipped_series",
         "What this page leaves out: series told twice, NPUs without a die id, files of containers "
-        "that can't be read in time or at all, have impossible numbers, or are too many.",
+        "that can't be read in time or at all, or have impossible numbers.",
         ("reason",),
         sorted(((why,), count) for why, count in skipped.items()),
     )

@@ -1,5 +1,6 @@
 """What is told of HAMi is what the bus and the files say at that moment."""
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from ascend_agent.bus import Bus
@@ -37,10 +38,10 @@ class Files:
 
     def __init__(self) -> None:
         self.now = SoftReadings()
-        self.reads = 0
+        self.asked: list[tuple[set[str], set[PhyId]]] = []
 
-    def read(self) -> SoftReadings:
-        self.reads += 1
+    def read(self, *, containers: Collection[str], npus: Collection[PhyId]) -> SoftReadings:
+        self.asked.append(({*containers}, {*npus}))
         return self.now
 
 
@@ -60,7 +61,7 @@ def test_before_anything_was_said_no_file_is_read() -> None:
     files = Files()
 
     assert meter(Bus([]), files).seen() == HamiSeen(host_sum=False)
-    assert files.reads == 0
+    assert files.asked == []
 
 
 def test_the_files_are_read_each_time_and_given_to_the_pods_of_now() -> None:
@@ -70,6 +71,7 @@ def test_the_files_are_read_each_time_and_given_to_the_pods_of_now() -> None:
     bus.pods.claim("test").put(pods())
     asked = meter(bus, files)
     (before,) = asked.seen().devices
+    assert files.asked == [({"uid-p_main"}, {each.phy for each in inventory().npus})]
 
     files.now = SoftReadings(
         containers={"uid-p_main": SoftUsage(limit_bytes=9, used_bytes=(5,) * 8)},
@@ -96,16 +98,18 @@ def test_while_pods_or_npus_are_unknown_nothing_is_anybodys() -> None:
     assert found.turns == TURNS
 
 
-def test_turns_on_npus_that_are_not_here_are_not_told() -> None:
+def test_only_files_of_npus_and_containers_that_are_here_are_asked_for() -> None:
     """A container may make a file for any number: each new one would be three more series."""
     bus, files = Bus([]), Files()
-    files.now = SoftReadings(turns={PhyId(npu): TURNS[PhyId(0)] for npu in (0, 99, 4711)})
     bus.hami.claim("test").put(STATE)
     asked = meter(bus, files)
-    assert asked.seen().turns == {}
+    asked.seen()
+    bus.pods.claim("test").put(Pods(pods=(pod("without"),), live=True))
+    asked.seen()
+    bus.inventory.claim("test").put(inventory(2))
+    asked.seen()
 
-    bus.inventory.claim("test").put(inventory())
-    assert asked.seen().turns == TURNS
+    assert files.asked == [(set(), set()), (set(), set()), (set(), {0, 1})]
 
 
 def test_what_other_flows_say_is_passed_on() -> None:

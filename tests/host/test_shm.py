@@ -4,6 +4,7 @@ import hashlib
 import os
 import socket
 import threading
+from collections.abc import Collection
 from functools import partial
 from pathlib import Path
 
@@ -13,11 +14,11 @@ from hypothesis import strategies as st
 
 from ascend_agent.host.shm import (
     MOST_BYTES,
-    MOST_ENTRIES,
     SoftFiles,
     decode_local,
     decode_registry,
 )
+from ascend_agent.model.ids import PhyId
 from ascend_agent.model.metered import SoftReadings, SoftUsage, TurnUsage, Unread
 from tests.host.shm_samples import LOCAL_BYTES, OLD_REGISTRY_BYTES, local, registry, vector
 
@@ -27,6 +28,13 @@ GIB = 1 << 30
 
 def files(tmp_path: Path) -> SoftFiles:
     return SoftFiles(root=tmp_path / "root", shared_region=tmp_path / "region")
+
+
+def read(tmp_path: Path, *containers: str, npus: Collection[int] = ()) -> SoftReadings:
+    """Read those files; all directories that there are, unless some are named."""
+    place = tmp_path / "root" / "containers"
+    names = containers or [each.name for each in place.iterdir()]
+    return files(tmp_path).read(containers=names, npus=[PhyId(npu) for npu in npus])
 
 
 def place(tmp_path: Path, name: str = "uid_main") -> Path:
@@ -144,7 +152,7 @@ def test_a_turn_of_nobody_has_no_beginning(owner: int, since_us: int) -> None:
 
 
 def test_where_nothing_is_nothing_is_told(tmp_path: Path) -> None:
-    assert files(tmp_path).read() == SoftReadings()
+    assert read(tmp_path, "uid_main", npus=[0]) == SoftReadings()
 
 
 def test_each_container_and_each_npu_is_told(tmp_path: Path) -> None:
@@ -154,11 +162,9 @@ def test_each_container_and_each_npu_is_told(tmp_path: Path) -> None:
     region = tmp_path / "region"
     region.mkdir()
     (region / "12_global_registry").write_bytes(registry(active=(0,)))
-    (region / "x_global_registry").write_bytes(registry(active=(0,)))
-    (region / "012_global_registry").write_bytes(registry(active=(0, 1)))
     (region / "1_global_registry.tmp").write_bytes(registry(active=(0,)))
 
-    found = files(tmp_path).read()
+    found = read(tmp_path, npus=[0, 1, 12])
 
     assert set(found.containers) == {"a-1_main", "b-2_side_car"}
     assert found.containers["a-1_main"].limit_bytes == 30064771072
@@ -169,17 +175,21 @@ def test_each_container_and_each_npu_is_told(tmp_path: Path) -> None:
 def test_a_file_is_read_to_its_last_slot(tmp_path: Path) -> None:
     place(tmp_path).write_bytes(local(processes={0: (1,), 63: (0, 2)}))
 
-    assert files(tmp_path).read().containers["uid_main"].used_bytes == used(1, 2)
+    assert read(tmp_path, "uid_main").containers["uid_main"].used_bytes == used(1, 2)
 
 
-def test_a_directory_that_is_no_containers_is_not_looked_into(tmp_path: Path) -> None:
-    place(tmp_path, "lost+found").write_bytes(vector())
-    assert files(tmp_path).read() == SoftReadings()
+@pytest.mark.parametrize("name", ["../other/uid_main", "/etc", ".", "..", "", "a\0b", "x" * 256])
+def test_a_name_that_no_directory_of_a_container_has_leads_nowhere(
+    tmp_path: Path, name: str
+) -> None:
+    place(tmp_path).write_bytes(vector())
+    other = tmp_path / "root" / "other" / "uid_main"
+    other.mkdir(parents=True)
+    (other / FILE).write_bytes(vector())
 
-    names = {f"uid_{number}" for number in range(20)}
-    for name in names:
-        place(tmp_path, name).write_bytes(local())
-    assert set(files(tmp_path).read().containers) == names
+    found = read(tmp_path, name, "uid_main")
+
+    assert (set(found.containers), found.unread) == ({"uid_main"}, {})
 
 
 def test_of_a_huge_file_no_more_is_read_than_its_layout_has(tmp_path: Path) -> None:
@@ -191,7 +201,7 @@ def test_of_a_huge_file_no_more_is_read_than_its_layout_has(tmp_path: Path) -> N
     (region / "0_global_registry").write_bytes(registry())
     os.truncate(region / "0_global_registry", 1 << 40)
 
-    found = files(tmp_path).read()
+    found = read(tmp_path, npus=[0])
 
     assert found.containers["uid_main"].limit_bytes == 30064771072
     assert found.turns == {}, "it has neither size that is known"
@@ -214,7 +224,7 @@ def test_what_is_no_regular_file_is_left_alone(tmp_path: Path) -> None:
             os.close(directory)
     place(tmp_path, "e_device").symlink_to("/dev/zero")
 
-    found = files(tmp_path).read()
+    found = read(tmp_path)
 
     assert found.containers == {}
     assert found.unread == {Unread.UNREADABLE: 5}
@@ -227,7 +237,7 @@ def test_a_linked_directory_is_not_followed(tmp_path: Path) -> None:
     place(tmp_path, "a_real").write_bytes(vector())
     (tmp_path / "root" / "containers" / "b_link").symlink_to(elsewhere)
 
-    found = files(tmp_path).read()
+    found = read(tmp_path)
 
     assert set(found.containers) == {"a_real"}
     assert found.unread == {Unread.UNREADABLE: 1}
@@ -240,30 +250,41 @@ def test_an_impossible_account_is_counted_and_the_others_are_told(tmp_path: Path
     region.mkdir()
     (region / "0_global_registry").write_bytes(registry(queue=(0, 1000)))
 
-    found = files(tmp_path).read()
+    found = read(tmp_path, npus=[0])
 
     assert set(found.containers) == {"b_honest"}
     assert found.unread == {Unread.IMPLAUSIBLE: 2}
 
 
-def test_so_many_directories_that_nobody_has_them_are_not_all_looked_at(tmp_path: Path) -> None:
-    containers = tmp_path / "root" / "containers"
-    containers.mkdir(parents=True)
-    directory = os.open(containers, os.O_RDONLY)
-    try:
-        for number in range(MOST_ENTRIES + 5):
-            os.mkdir(str(number), dir_fd=directory)
-    finally:
-        os.close(directory)
+def test_nothing_that_is_there_besides_keeps_an_account_from_being_told(tmp_path: Path) -> None:
+    """Any container may fill the directory of turns, and older plugins left thousands of others."""
+    place(tmp_path, "z_mine").write_bytes(vector())
+    region = tmp_path / "region"
+    region.mkdir()
+    for directory, make in (
+        (region, partial(os.mknod, mode=0o600)),
+        (place(tmp_path).parent, os.mkdir),
+    ):
+        opened = os.open(directory, os.O_RDONLY)
+        try:
+            for number in range(5000):
+                make(f"a{number}_x", dir_fd=opened)
+        finally:
+            os.close(opened)
+    (region / "7_global_registry").write_bytes(registry(active=(0,)))
 
-    assert files(tmp_path).read().unread == {Unread.TOO_MANY: 1}
+    found = read(tmp_path, "z_mine", npus=[7])
+
+    assert (set(found.containers), set(found.turns), found.unread) == ({"z_mine"}, {7}, {})
 
 
 def test_a_root_that_is_no_directory_is_counted(tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
     (tmp_path / "root" / "containers").write_text("")
 
-    assert files(tmp_path).read().unread == {Unread.UNREADABLE: 1}
+    (tmp_path / "region").symlink_to("region")
+
+    assert read(tmp_path, "uid_main", npus=[0]).unread == {Unread.UNREADABLE: 2}
 
 
 def test_a_host_that_hangs_is_left_behind_and_asked_again_later(tmp_path: Path) -> None:
@@ -271,6 +292,7 @@ def test_a_host_that_hangs_is_left_behind_and_asked_again_later(tmp_path: Path) 
     place(tmp_path).write_bytes(vector())
     disk, hung = threading.Event(), threading.Event()
     meter = SoftFiles(root=tmp_path / "root", shared_region=tmp_path / "region", deadline_s=0.02)
+    ask = partial(meter.read, containers=["uid_main"], npus=[])
 
     def hang() -> None:
         hung.set()
@@ -280,13 +302,13 @@ def test_a_host_that_hangs_is_left_behind_and_asked_again_later(tmp_path: Path) 
     caller.start()
     try:
         hung.wait()
-        late = [meter.read() for _ in range(2)]
+        late = [ask() for _ in range(2)]
     finally:
         disk.set()
         caller.join()
 
     assert late == [SoftReadings(unread={Unread.LATE: 1})] * 2
-    while (found := meter.read()).unread:
+    while (found := ask()).unread:
         pass  # of a busy machine two hundredths of a second may be too short
     assert found.containers.keys() == {"uid_main"}
 
@@ -296,7 +318,7 @@ def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
     os.mkfifo(place(tmp_path, "b_pipe"))
     open_before = len(list(Path("/proc/self/fd").iterdir()))
 
-    files(tmp_path).read()
+    read(tmp_path)
 
     assert len(list(Path("/proc/self/fd").iterdir())) == open_before
 
@@ -328,7 +350,7 @@ def test_a_file_that_changes_while_it_is_read_tells_something_that_was_there(
     writer.start()
     try:
         for _ in range(300):
-            found = files(tmp_path).read()
+            found = read(tmp_path)
             for usage in found.containers.values():
                 assert usage.limit_bytes in {0, GIB, 2 * GIB}
                 assert usage.used_bytes in {used(), used(GIB)}

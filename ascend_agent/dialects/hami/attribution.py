@@ -4,7 +4,7 @@ Decides by what the scheduler granted to each container (HAMi F1, F3); the accou
 keep go by the numbers that NPUs have inside, which ascend as physical ids do (HAMi F2).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ascend_agent.dialects.hami import keys
 from ascend_agent.dialects.hami.annotation import BadText, Slot, SlotDevice, parse_slots
@@ -15,6 +15,11 @@ from ascend_agent.model.npu import Inventory, Npu
 from ascend_agent.model.pods import Pod
 
 _MIB = 1024 * 1024
+
+
+def directories(pods: Sequence[Pod], *, chip: HamiChip) -> frozenset[str]:
+    """Return the names that directories of containers would have which have NPUs."""
+    return frozenset(_directory(pod, name) for pod, name, _ in _granted(pods, chip))
 
 
 def attribute(
@@ -32,22 +37,31 @@ def attribute(
         npu.die: npu.phy for npu in inventory.hidden if npu.die is not None and npu.phy is not None
     }
     found: list[ContainerDevice] = []
+    for pod, name, slot in _granted(pods, chip):
+        usage = readings.containers.get(_directory(pod, name))
+        ours = (each for each in _distinct(slot) if each.die in phys)
+        found += [
+            _device(pod, name, number, by_die[each.die], each, usage)
+            for number, each in enumerate(sorted(ours, key=lambda each: phys[each.die]))
+            if each.die in by_die
+        ]
+    return tuple(found)
+
+
+def _granted(pods: Sequence[Pod], chip: HamiChip) -> Iterator[tuple[Pod, str, Slot]]:
+    """Yield each container that has devices, by its name, of the pods that have not finished."""
     for pod in pods:
         slots = parse_slots(pod.annotations.get(keys.allocated(chip.word), ""))
         if pod.finished or isinstance(slots, BadText):
             continue
         for place, slot in enumerate(slots):
             name = container_of(pod, slots, place, resource=chip.resource) if slot else None
-            if name is None:
-                continue
-            usage = readings.containers.get(f"{pod.uid}_{name}")
-            ours = (each for each in _distinct(slot) if each.die in phys)
-            found += [
-                _device(pod, name, number, by_die[each.die], each, usage)
-                for number, each in enumerate(sorted(ours, key=lambda each: phys[each.die]))
-                if each.die in by_die
-            ]
-    return tuple(found)
+            if name is not None:
+                yield pod, name, slot
+
+
+def _directory(pod: Pod, container: str) -> str:
+    return f"{pod.uid}_{container}"
 
 
 def _distinct(slot: Slot) -> Sequence[SlotDevice]:

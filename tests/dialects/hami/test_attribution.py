@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from ascend_agent.dialects.hami.attribution import attribute
+from ascend_agent.dialects.hami.attribution import attribute, directories
 from ascend_agent.model.hami import HamiChip
 from ascend_agent.model.ids import DieId, PhyId, PodUid, ResourceName
 from ascend_agent.model.metered import ContainerDevice, SoftReadings, SoftUsage
@@ -206,3 +206,13 @@ def test_a_slot_of_no_container_is_nobodys() -> None:
     more = granted(f";;{device(0)}:;{device(1)}:;", container("main"))
 
     assert told(more, main=USAGE) == []
+
+
+def test_directories_are_those_of_containers_that_have_devices() -> None:
+    """Whoever looks for files looks for these and no others."""
+    two = granted(f"{device(0)}:;;{device(1)}:;", *map(container, ("a", "b", "c")))
+    bad = replace(granted("x,y,z;", container("main")), uid=PodUid("uid-q"))
+    done = replace(granted(f"{device(3)}:;", container("main")), phase=PodPhase.SUCCEEDED)
+
+    assert directories([two, bad], chip=CHIP) == {"uid-p_a", "uid-p_c"}
+    assert directories([done], chip=CHIP) == frozenset()
