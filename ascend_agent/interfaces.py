@@ -261,8 +261,8 @@ class AgingDirectories(ContainerDirectories, Protocol):
 class RegistryFiles(Protocol):
     """The files in which containers on one NPU take turns; all raise HostError."""
 
-    async def sizes(self) -> Mapping[PhyId, int]:
-        """Return the size in bytes of each NPU's file there is, 0 for what is no file at all."""
+    async def sizes(self, npus: Collection[PhyId]) -> Mapping[PhyId, int]:
+        """Return the size in bytes of each file there is of *npus*, 0 for what is no file."""
 
     async def remove(self, npu: PhyId) -> None:
         """Remove the file of *npu*; one that is gone already is fine."""

@@ -184,7 +184,8 @@ class TidySoft:
         trouble: HostError | None = None
         async with self._turn, asyncio.timeout(_MOMENT_S):
             self._judged = frozenset(self._dies())
-            for npu, size in (await self._registries.sizes()).items():
+            # Any container may make files for NPUs that there are not.
+            for npu, size in (await self._registries.sizes(self._judged)).items():
                 if size == REGISTRY_BYTES or not self._is_unused(npu):
                     continue
                 try:

@@ -2,16 +2,16 @@
 
 Containers make them, and may put something else in their place, on which the library fails as on
 a file of another size. Which of them may go is decided in ``flows/tidy_soft``; nothing else in
-their directory is touched.
+their directory is looked at, of which there may be any number.
 """
 
 import os
-import re
 import stat
-from collections.abc import Callable, Mapping
-from itertools import islice
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from ascend_agent.errors import HostError
 from ascend_agent.host.access import explain_refusal
@@ -20,10 +20,6 @@ from ascend_agent.model.ids import PhyId
 from ascend_agent.runtime.threads import Threads
 
 T = TypeVar("T")
-
-_NAME: Final = re.compile("(0|[1-9][0-9]{0,4})_global_registry")
-_MOST: Final = 100_000
-"""Entries looked at: the directory is open to every container that has a soft slice."""
 
 
 class LocalRegistryFiles:
@@ -34,13 +30,13 @@ class LocalRegistryFiles:
         self._deadline_s = deadline_s
         self._threads = Threads(name="registry-files", limit=1)
 
-    async def sizes(self) -> Mapping[PhyId, int]:
+    async def sizes(self, npus: Collection[PhyId]) -> Mapping[PhyId, int]:
         """Return the size of each NPU's file in bytes; a link, directory or pipe there has 0."""
-        return await self._ask(self._sizes, what=f"{self._region} listed")
+        return await self._ask(partial(self._sizes, npus), what=f"{self._region} looked into")
 
     async def remove(self, npu: PhyId) -> None:
         """Remove the file of *npu*; one that is gone already is fine."""
-        name = f"{npu}_global_registry"
+        name = _name(npu)
         await self._ask(lambda: self._remove(name), what=f"{self._region / name} removed")
 
     async def _ask(self, work: Callable[[], T], *, what: str) -> T:
@@ -57,31 +53,39 @@ class LocalRegistryFiles:
                 "--hami-shared-region and the pod's mounts"
             ) from error
 
-    def _sizes(self) -> Mapping[PhyId, int]:
+    @contextmanager
+    def _open(self) -> Iterator[int]:
+        region = os.open(self._region, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            yield region
+        finally:
+            os.close(region)
+
+    def _sizes(self, npus: Collection[PhyId]) -> Mapping[PhyId, int]:
         found = {}
         try:
-            with os.scandir(self._region) as entries:
-                for entry in islice(entries, _MOST):
-                    match = _NAME.fullmatch(entry.name)
-                    size = _size(entry) if match else None
-                    if match and size is not None:
-                        found[PhyId(int(match[1]))] = size
+            with self._open() as region:
+                for npu in npus:
+                    size = _size(region, _name(npu))
+                    if size is not None:
+                        found[npu] = size
         except FileNotFoundError:
             return {}  # no soft slice was ever given out here
         return found
 
     def _remove(self, name: str) -> None:
-        region = os.open(self._region, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
+        with self._open() as region:
             remove_entry(region, name)
-        finally:
-            os.close(region)
 
 
-def _size(entry: os.DirEntry[str]) -> int | None:
-    """Return the size of a regular file, 0 for anything else, None for what is gone meanwhile."""
+def _name(npu: PhyId) -> str:
+    return f"{npu}_global_registry"
+
+
+def _size(region: int, name: str) -> int | None:
+    """Return the size of a regular file, 0 for anything else, None for what is not there."""
     try:
-        seen = entry.stat(follow_symlinks=False)
+        seen = os.stat(name, dir_fd=region, follow_symlinks=False)
     except FileNotFoundError:
         return None
     return seen.st_size if stat.S_ISREG(seen.st_mode) else 0

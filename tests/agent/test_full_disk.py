@@ -169,7 +169,7 @@ async def test_a_registry_file_that_can_not_go_is_said_to_be_on_a_closed_disk(
         await registries.remove(PhyId(3))
 
     await registries.remove(PhyId(3))
-    assert await registries.sizes() == {}
+    assert await registries.sizes([PhyId(3)]) == {}
 
 
 async def test_an_allocate_without_space_fails_its_pod_and_no_other(

@@ -43,8 +43,8 @@ async def test_a_directory_is_made_anew_and_goes(directories: AgingDirectories) 
 
 
 async def test_a_registry_file_has_a_size_and_goes(registries: RegistryFiles) -> None:
-    assert await registries.sizes() == {0: 2848, 3: 2336}
+    assert await registries.sizes([PhyId(0), PhyId(1), PhyId(3)]) == {0: 2848, 3: 2336}
 
     await registries.remove(PhyId(3))
     await registries.remove(PhyId(3))
-    assert await registries.sizes() == {0: 2848}
+    assert await registries.sizes([PhyId(0), PhyId(3)]) == {0: 2848}

@@ -1,7 +1,7 @@
 """What the host keeps for soft slices, in memory."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from ascend_agent.errors import HostError
@@ -66,12 +66,12 @@ class FakeRegistries:
     trouble: str = ""
     takes_s: float = 0
 
-    async def sizes(self) -> Mapping[PhyId, int]:
+    async def sizes(self, npus: Collection[PhyId]) -> Mapping[PhyId, int]:
         if self.takes_s:
             await asyncio.sleep(self.takes_s)
         if self.trouble:
             raise HostError(self.trouble)
-        return dict(self.files)
+        return {npu: size for npu, size in self.files.items() if npu in npus}
 
     async def remove(self, npu: PhyId) -> None:
         if npu in self.stuck:

@@ -458,6 +458,15 @@ async def test_the_registry_of_a_hidden_npu_is_none_of_ours() -> None:
         assert scene.registries.files
 
 
+async def test_registries_of_npus_that_there_are_not_are_nobodys_business() -> None:
+    """A container made a hundred thousand of them: nine thousand went in a second, each logged."""
+    scene = Scene()
+    others = {PhyId(npu): 0 for npu in range(3, 20_000)}
+    scene.registries.files |= {PhyId(0): OTHER_SIZE, **others}
+    async with running(scene.flow.run):
+        assert scene.registries.files == others
+
+
 async def test_a_pod_from_before_the_word_was_changed_has_its_npu_still() -> None:
     scene = Scene()
     scene.use(0, word="Ascend910B")
