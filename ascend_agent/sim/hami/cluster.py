@@ -21,6 +21,7 @@ from ascend_agent.driver.simulated.presets import PRESETS
 from ascend_agent.errors import ConfigError
 from ascend_agent.model.hami import HamiChip
 from ascend_agent.model.health import NodeView
+from ascend_agent.runtime.regular import read_regular
 from ascend_agent.settings import Settings
 from ascend_agent.settings.scenario_pods import ScenarioPod
 from ascend_agent.sim.cluster import FakeApiServer, node
@@ -38,6 +39,7 @@ from ascend_agent.sim.kubelet import EmbeddedKubelet
 NODE: Final = "simulated-node"
 _TICK_S: Final = 2.0  # a real scheduler looks every 15 s, and people would wait for it
 _ANSWER_S: Final = 10.0
+_LARGEST: Final = 1 << 20
 
 
 class HamiCluster:
@@ -157,7 +159,9 @@ def chips_of(settings: Settings) -> tuple[HamiChip, ...]:
     if not path.exists() and "device_config" not in settings.model_fields_set:
         return tuple(CHIPS)
     try:
-        return tuple(parse_device_config(path.read_text()).chips)
+        # Scheduler and agent read it each, so a pipe won't do, and nobody could read all of one.
+        content = read_regular(path, limit=_LARGEST)
+        return tuple(parse_device_config(content.decode()).chips)
     except OSError as error:
         why = f"can't be read ({error.strerror}); give a readable file"
     except UnicodeDecodeError:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -153,3 +154,13 @@ def test_a_file_that_can_not_be_used_is_named(
         chip_of(settings(device_config=file))
 
     assert str(caught.value) == f"--device-config {file}: {why}"
+
+
+@pytest.mark.parametrize("what", ["a pipe", "a device"])
+def test_a_file_that_has_no_end_is_refused(tmp_path: Path, what: str) -> None:
+    """The one would be waited for without end, the other read until there is no memory left."""
+    file = tmp_path / "device-config.yaml"
+    os.mkfifo(file) if what == "a pipe" else file.symlink_to("/dev/zero")
+
+    with pytest.raises(ConfigError, match="is no regular file"):
+        chip_of(settings(device_config=file))
