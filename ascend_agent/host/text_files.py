@@ -46,7 +46,7 @@ def read_texts(paths: Mapping[str, Path]) -> Texts:
         except UnicodeDecodeError:
             troubles[name] = "is no UTF-8 text; write it anew"
         except ValueError as error:
-            troubles[name] = f"can't be read: {error}"
+            troubles[name] = f"can't be read: {error}; put a text file of up to 1 MiB there"
     return Texts(texts=texts, troubles=troubles)
 
 

@@ -99,4 +99,4 @@ async def test_one_that_can_not_be_read_does_no_harm_to_the_other(
     found = await anext(looks(device, node, expected=("device", "node")))
 
     assert list(found.texts.values()) == ["text"]
-    assert "no regular file" in found.troubles[role]
+    assert "no regular file; put a text file" in found.troubles[role]
