@@ -2,14 +2,18 @@
 
 import logging
 from collections.abc import Collection
+from typing import Final
 
-from ascend_agent.model.ids import PhyId
+from ascend_agent.model.ids import Millis, PhyId
 from ascend_agent.model.npu import Npu
 from ascend_agent.model.vnpu import Vnpu, VnpuId
 
 log = logging.getLogger(__name__)
 
 Key = tuple[PhyId, VnpuId]
+
+_MOST: Final = 8
+_WITHIN_MS: Final = 60_000
 
 
 class LeakedVnpus:
@@ -19,6 +23,26 @@ class LeakedVnpus:
         self._leaked: dict[Key, Vnpu] = {}
         self._refused: dict[Key, str] = {}
         self._unread: dict[PhyId, str] = {}
+        self._held_back: str | None = None
+        self._told_at: list[Millis] = []
+
+    def note_mode(self, why: str, now: Millis) -> None:
+        """Tell that what is surplus is removed, or *why* not.
+
+        Whoever may edit a pod can change that as often as he likes: of more than a few changes a
+        minute the next call after it tells the last.
+        """
+        if why == self._held_back:
+            return
+        self._told_at = [at for at in self._told_at if now - at < _WITHIN_MS]
+        if len(self._told_at) >= _MOST:
+            return
+        if why:
+            log.info("vnpu sweep only reports", extra={"why": why})
+        elif self._held_back:
+            log.info("vnpu sweep removes")
+        self._held_back = why
+        self._told_at.append(now)
 
     def see(self, npu: Npu, surplus: Collection[Vnpu]) -> None:
         """Tell which vNPUs of *npu* nobody owns, as of one look."""

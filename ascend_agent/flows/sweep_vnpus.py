@@ -10,7 +10,6 @@ the driver says of the NPU during a removal it says again at the next reading.
 """
 
 import asyncio
-import logging
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -31,8 +30,6 @@ from ascend_agent.runtime.clock import Clock
 from ascend_agent.runtime.latest import LatestWriter
 from ascend_agent.runtime.wakeup import Wakeup
 from ascend_agent.slicing import surplus
-
-log = logging.getLogger(__name__)
 
 V = TypeVar("V")
 
@@ -80,7 +77,6 @@ class SweepVnpus:
         self._looks: dict[PhyId, surplus.Look] = {}
         self._failed: dict[PhyId, str] = {}
         self._removed = 0
-        self._held_back: str | None = None
 
     async def run(self) -> None:
         """Sweep for ever."""
@@ -249,7 +245,7 @@ class SweepVnpus:
 
     def _publish(self) -> None:
         why = self._why_not() if self._plan.mode is SweepMode.REMOVE else ""
-        self._log_mode(why)
+        self._leaks.note_mode(why, self._clock.now())
         kept = sum(len(each.surplus) - len(each.removable) for each in self._looks.values())
         if kept and not why and self._plan.mode is SweepMode.REMOVE:
             why = f"{kept} stay: a pod may own one of them, and the driver does not tell which"
@@ -268,15 +264,6 @@ class SweepVnpus:
         """Return what nobody owns and is still there."""
         here = self._found.get(phy, ())
         return tuple(each for each in self._looks[phy].surplus if each in here)
-
-    def _log_mode(self, why: str) -> None:
-        if why == self._held_back:
-            return
-        if why:
-            log.info("vnpu sweep only reports", extra={"why": why})
-        elif self._held_back:
-            log.info("vnpu sweep removes")
-        self._held_back = why
 
     def _next_look(self) -> float:
         """Return the loop time at which to look again."""

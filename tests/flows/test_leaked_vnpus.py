@@ -3,6 +3,7 @@ import logging
 import pytest
 
 from ascend_agent.flows.leaked_vnpus import LeakedVnpus
+from ascend_agent.model.ids import Millis
 from ascend_agent.model.vnpu import Vnpu, VnpuId
 from tests.fakes.npus import npu
 
@@ -92,3 +93,26 @@ def test_an_npu_that_can_not_be_read_is_told_until_it_can(
         ("vnpus not readable", "is lost"),
         ("vnpus readable again", None),
     ]
+
+
+def test_why_nothing_is_removed_is_told_when_it_changes(caplog: pytest.LogCaptureFixture) -> None:
+    leaks = LeakedVnpus()
+    for now, why in enumerate(("", "", "away", "away", "unclear", "", "")):
+        leaks.note_mode(why, Millis(now))
+
+    assert [(each.getMessage(), vars(each).get("why")) for each in caplog.records] == [
+        ("vnpu sweep only reports", "away"),
+        ("vnpu sweep only reports", "unclear"),
+        ("vnpu sweep removes", None),
+    ]
+
+
+def test_what_changes_all_the_time_fills_no_log(caplog: pytest.LogCaptureFixture) -> None:
+    """One pod whose annotations were edited fifty times a second made a hundred lines a second."""
+    leaks = LeakedVnpus()
+    for number in range(3000):
+        leaks.note_mode(f"pod {number} can't be understood" if number % 2 else "", Millis(number))
+    assert len(caplog.records) == 7
+
+    leaks.note_mode("", Millis(70_000))
+    assert [each.getMessage() for each in caplog.records[7:]] == ["vnpu sweep removes"]
