@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from hashlib import sha256
-from operator import attrgetter
 from typing import Final, NamedTuple
 
 from ascend_agent.model.fault import FaultCode
@@ -18,6 +17,8 @@ from ascend_agent.model.ids import Millis, PhyId, PodUid
 from ascend_agent.model.notices import Announcement, HealthNotice, NoticeKind
 
 _MOST_SERIES: Final = 100
+_MOST_OF_PODS: Final = 60
+"""Whoever may create pods can have any number of them refused, and faults must still be told."""
 _QUIET_MS: Final = 1_800_000  # after so long a pause the next time is a new story
 _BURST: Final = 10
 _EVERY_MS: Final = 6_000  # with the burst: what MindCluster allows itself
@@ -129,8 +130,10 @@ def _note(table: dict[EventKey, Series], happening: Happening) -> bool:
             last_ms=max(at_ms, known.last_ms),
             count=known.count + 1,
         )
-    if len(table) >= _MOST_SERIES:
-        told = next((one for one, series in table.items() if not series.untold), None)
+    crowded = key.pod is not None and sum(one.pod is not None for one in table) >= _MOST_OF_PODS
+    if crowded or len(table) >= _MOST_SERIES:
+        known_to_all = (one for one, series in table.items() if not series.untold)
+        told = next((one for one in known_to_all if one.pod is not None or not crowded), None)
         if told is None:
             return False
         del table[told]
@@ -171,7 +174,9 @@ def _at(turn: int, series: Series, now: Millis) -> Due:
     return Due(series=series) if turn <= now else Due(wake_at=Millis(turn))
 
 
-_tried: Final = attrgetter("tried_ms", "first_ms")
+def _tried(series: Series) -> tuple[int, bool, int]:
+    """Return the order in which series are sent: of those that were never tried pods' come last."""
+    return series.tried_ms, series.key.pod is not None, series.first_ms
 
 
 def sent(book: EventBook, series: Series, now: Millis) -> EventBook:

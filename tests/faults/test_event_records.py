@@ -329,3 +329,29 @@ def test_what_is_announced_is_one_thing_by_reason_pod_and_subject() -> None:
     ]
     assert {one.key.word for one in posted} == {"R"}
     assert len({records.event_name("n1", one) for one in posted}) == 4
+
+
+def test_pods_leave_room_for_faults_and_turns_too() -> None:
+    """A hundred refused pods of one user, and for ten minutes no fault would have been told."""
+    flood = book_of(*(announcement(f"u{number}", at=number) for number in range(200)))
+    book = book_of(*(notice(phy, at=500 + phy) for phy in range(40)), book=flood)
+
+    assert (len(flood.series), flood.lost) == (60, 140)
+    assert (len(book.series), book.lost) == (100, 140)
+    posted, _ = drained(book, 1000)
+    assert [one.key.npu for one in posted] == list(range(10))
+
+
+def test_a_pod_that_was_told_makes_room_for_another_and_no_fault_does() -> None:
+    told_fault = told(book_of(notice(at=0)))
+    pods = [announcement(f"u{number}", at=1 + number) for number in range(60)]
+    full = book_of(*pods, book=told_fault)
+
+    lost = book_of(announcement("u60", at=99), book=full)
+    made_room = book_of(announcement("u60", at=99), book=told(full, 1000))
+
+    assert (lost.lost, lost.series.keys()) == (1, full.series.keys())
+    assert made_room.lost == 0
+    assert records.key_of(notice()) in made_room.series
+    assert records.key_of(pods[0]) not in made_room.series
+    assert book_of(announcement("u5", at=99), book=full).lost == 0
