@@ -7,8 +7,10 @@ from queue import SimpleQueue
 import pytest
 
 from ascend_agent.driver.lanes import Answer, Gate, Lanes
+from tests.too_slow import in_time
 
-_SOON_S = 1.5
+_PATIENCE_S = 20
+"""Nothing here takes long; only a machine that stops us does."""
 
 
 class Backend:
@@ -40,7 +42,7 @@ class Backend:
     def _run(self, op: str, card: object) -> Answer:
         self.entered.put((op, card))
         if card in self.holds:
-            self.holds[card].wait(_SOON_S * 2)
+            self.holds[card].wait(_PATIENCE_S)
         return {"rc": 0, "card": card}
 
 
@@ -69,10 +71,10 @@ class Desk:
         )
 
     def entered(self) -> tuple[str, object]:
-        return self.backend.entered.get(timeout=_SOON_S)
+        return self.backend.entered.get(timeout=_PATIENCE_S)
 
     def answer(self) -> tuple[int, Answer]:
-        return self.answers.get(timeout=_SOON_S)
+        return self.answers.get(timeout=_PATIENCE_S)
 
 
 @pytest.fixture
@@ -112,7 +114,8 @@ def test_a_call_that_runs_alone_waits_for_the_running_and_holds_back_the_next(
     desk.lanes.put(3, 1, "health", [1])
     assert desk.backend.entered.empty()
     alone.set()
-    assert [desk.answer()[0], desk.answer()[0]] == [2, 3]
+    # Either lane lets the other go before it answers.
+    assert {desk.answer()[0], desk.answer()[0]} == {2, 3}
 
 
 @pytest.mark.slow
@@ -186,7 +189,7 @@ def test_changes_run_one_at_a_time_on_the_whole_node(desk: Desk) -> None:
     assert desk.entered() == ("health", 2)
     assert desk.backend.entered.empty()
     first.set()
-    assert [desk.answer()[0], desk.answer()[0]] == [1, 2]
+    assert {desk.answer()[0], desk.answer()[0]} == {1, 2}
 
 
 @pytest.mark.slow
@@ -197,7 +200,8 @@ def test_a_change_behind_a_hung_change_is_refused_before_its_deadline(desk: Desk
     assert desk.entered() == ("share_enable", 0)
     desk.lanes.put(2, 1, "share_enable", [1])
 
-    number, answer = desk.answers.get(timeout=2.9)
+    with in_time(2.9):
+        number, answer = desk.answer()
 
     assert (number, answer["rc"]) == (2, -8020)
 
@@ -224,7 +228,7 @@ def test_a_gate_lets_one_alone_in_at_a_time() -> None:
 
     gate.leave(alone=True)
 
-    assert second.get(timeout=_SOON_S)
+    assert second.get(timeout=_PATIENCE_S)
     thread.join()
 
 
