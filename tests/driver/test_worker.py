@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -78,9 +78,9 @@ def _hello(*steps: object, driver: str = "simulated", **config: object) -> Frame
 # --- in a thread -----------------------------------------------------------------------------
 
 
-@pytest.fixture
-def wire() -> Iterator[Wire]:
-    """Return the wire to a worker that runs in a thread of this process."""
+@contextmanager
+def _wired() -> Iterator[Wire]:
+    """Give the wire to a worker that runs in a thread of this process."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
         thread = threading.Thread(target=serve, args=(theirs,), name="worker")
@@ -91,24 +91,43 @@ def wire() -> Iterator[Wire]:
         assert not thread.is_alive()
 
 
-def test_a_worker_answers_and_tells_events(wire: Wire) -> None:
-    wire.send(_hello({"at_s": 0.2, "npu": 1, "fault": _CODE}))
-    wire.ask(1, "node", "open")
-    assert wire.result()["library"] == "simulated"
-    wire.ask(2, "node", "subscribe")
-    assert wire.result() == {"rc": 0}
-    wire.ask(3, 1, "identity", 1, 0, 1)
-    assert wire.result()["phy"] == 1
+@pytest.fixture
+def wire() -> Iterator[Wire]:
+    with _wired() as one:
+        yield one
 
-    frame = wire.receive()
 
-    assert frame is not None
-    assert set(frame) == {"event", "seen_ns"}
-    body = frame["event"]
-    assert isinstance(body, dict)
-    assert (body["logic"], body["code"]) == (1, _CODE)
-    assert isinstance(frame["seen_ns"], int)
-    assert frame["seen_ns"] <= time.monotonic_ns()
+@pytest.mark.slow
+def test_a_worker_answers_and_tells_events() -> None:
+    """The event comes by the clock: where the machine is too slow for it, it comes later."""
+
+    def play(pace_s: float) -> bool:
+        due = time.monotonic() + pace_s
+        with _wired() as wire:
+            wire.send(_hello({"at_s": pace_s, "npu": 1, "fault": _CODE}))
+            wire.ask(1, "node", "open")
+            assert wire.result()["library"] == "simulated"
+            wire.ask(2, "node", "subscribe")
+            wire.ask(3, 1, "identity", 1, 0, 1)
+            answers = [wire.receive(), wire.receive()]
+            if time.monotonic() >= due:
+                return False
+            results = {each["id"]: each["result"] for each in answers if each is not None}
+            assert results[2] == {"rc": 0}
+            assert results[3]["phy"] == 1  # type: ignore[index]
+
+            frame = wire.receive()
+
+            assert frame is not None
+            assert set(frame) == {"event", "seen_ns"}
+            body = frame["event"]
+            assert isinstance(body, dict)
+            assert (body["logic"], body["code"]) == (1, _CODE)
+            assert isinstance(frame["seen_ns"], int)
+            assert frame["seen_ns"] <= time.monotonic_ns()
+            return True
+
+    assert any(play(pace_s) for pace_s in (0.2, 1, 5, 25))
 
 
 def test_the_binding_runs_in_the_same_worker(
@@ -262,14 +281,15 @@ def test_a_worker_whose_agent_is_already_gone_does_not_start() -> None:
     """It may die between starting the worker and the worker's own precaution."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
+        wire = Wire(ours)
+        # Now: the other end may be gone as soon as anybody has it.
+        wire.send(_hello())
+        wire.ask(1, "node", "open")
         # This process made the socket, but another one is the parent.
         script = f"import subprocess; subprocess.run({[*_WORKER, str(theirs.fileno())]!r}, "
         script += f"pass_fds=[{theirs.fileno()}])"
         with subprocess.Popen((sys.executable, "-c", script), pass_fds=(theirs.fileno(),)) as agent:
             theirs.close()
-            wire = Wire(ours)
-            wire.send(_hello())
-            wire.ask(1, "node", "open")
 
             assert wire.receive() is None
             assert agent.wait(_SMALLEST_S) == 0
@@ -349,11 +369,18 @@ def _children() -> list[int]:
     """Return the worker processes that are alive below this one."""
     found = []
     for path in Path("/proc/self/task").glob("*/children"):
-        for pid in path.read_text().split():
-            command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        for pid in _of_process(path).decode().split():
+            command = _of_process(Path(f"/proc/{pid}/cmdline")).split(b"\0")
             if b"ascend_agent.driver.worker" in command:
                 found.append(int(pid))
     return found
+
+
+def _of_process(path: Path) -> bytes:
+    """Return what a file of /proc says, nothing where its thread or process has just ended."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return path.read_bytes()
+    return b""
 
 
 @asynccontextmanager
