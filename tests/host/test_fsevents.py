@@ -18,7 +18,8 @@ from looptime import LoopTimeProxy
 from ascend_agent.host.fsevents import PluginDirectoryWatcher
 from ascend_agent.model.kubelet import PluginDirectory, SocketIdentity
 
-STRANGER = 54321
+STRANGER = 20_000 + os.getpid() % 40_000
+"""A user's inotify instances are counted together: another process's tests need another user."""
 QUEUE = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
 
 
