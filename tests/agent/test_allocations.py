@@ -147,12 +147,13 @@ async def test_a_missing_device_node_fails_that_allocate_and_names_it(
 async def test_the_cdi_specification_follows_the_npus_and_outlives_the_agent(
     fake_dcmi: Path,
 ) -> None:
-    async with node(fake_dcmi, FOUR, "late 3 1") as there:
+    async with node(fake_dcmi, FOUR, "drop 3") as there:
         path = there.home / "cdi" / "ascend-agent.json"
         host = host_tree(there, MANAGER, "/dev/davinci0", "/dev/davinci3")
         async with there.agent("--inject", "cdi", *host) as agent:
             await agent.logged("cdi specification written", npus=3)
             first = json.loads(path.read_text())
+            there.host.give_back(3)
             await agent.logged("cdi specification written", npus=4)
             second = json.loads(path.read_text())
             await there.kubelet.event("list", total=4)

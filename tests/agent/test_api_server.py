@@ -90,7 +90,9 @@ async def test_labels_appear_and_what_others_change_is_put_right(fake_dcmi: Path
             server.store.change(("nodes", None, "n1"), {"metadata": {"labels": {CHIP: "other"}}})
             await agent.logged("value of ours changed by others", key=CHIP, found="other")
             await labelled(server, lambda now: now[CHIP] == "910B3")
-            status = await agent.until(lambda status: status["api"]["node"]["live"])
+            status = await agent.until(
+                lambda status: status["api"]["node"]["live"] and status["api"]["pods"]["live"]
+            )
             metrics = (await agent.get("/metrics"))[1]
 
         assert patches(server) == 2

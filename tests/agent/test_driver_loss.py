@@ -79,6 +79,7 @@ async def test_a_driver_that_stays_away_takes_all_out_and_brings_them_back(
         there.host.answer("dcmi_init", -8005)
         os.kill(there.worker, signal.SIGKILL)
         await there.kubelet.event("list", healthy=0)
+        await agent.logged("driver unavailable")  # by the next one, which may take longer to start
         status = await agent.status()
         code, why = await agent.get("/readyz")
         there.host.clear()

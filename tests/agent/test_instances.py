@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.scene import WRONG_OPTIONS, Node, alive, node
+from tests.agent.scene import WRONG_OPTIONS, Node, node
 from tests.peer.client import Facts, PeerError
+from tests.too_slow import in_time
 
 pytestmark = pytest.mark.peer
 
@@ -28,8 +29,9 @@ async def test_a_second_instance_waits_and_takes_over_when_the_first_ends(
             waits = await second.logged("another instance serves this node")
             there.kubelet.forget()
             first.send(ending)
-            await there.kubelet.event("registered", within_s=TAKEOVER_S)
-            listed = await there.kubelet.event("list", within_s=TAKEOVER_S)
+            with in_time(TAKEOVER_S):
+                await there.kubelet.event("registered")
+                listed = await there.kubelet.event("list")
             await second.until(lambda now: now["ready"])
 
             assert f"pid {first.pid} on " in waits["holder"]
@@ -58,7 +60,7 @@ async def test_the_end_takes_sockets_and_worker_along(fake_dcmi: Path) -> None:
         assert await agent.ended() == 0
         assert [path.name for path in there.plugins.iterdir()] == ["kubelet.sock"]
         assert (await there.kubelet.event("stream_end"))["code"] == "OK"
-        assert not alive(worker)
+        await there.gone(worker)
 
 
 @pytest.mark.parametrize("call", ["dcmi_get_device_health", "dcmi_init"])
@@ -69,7 +71,7 @@ async def test_a_library_that_hangs_holds_up_no_end(fake_dcmi: Path, call: str) 
         agent.send(signal.SIGTERM)
 
         assert await agent.ended() == 0
-        assert not alive(worker)
+        await there.gone(worker)
 
 
 def slow_file(there: Node) -> Path:
