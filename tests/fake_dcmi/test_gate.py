@@ -64,7 +64,7 @@ def test_a_hanging_chip_holds_back_its_own_callers_until_released(load_fake: Loa
     assert stuck.is_alive()
 
     fake.host.release()
-    stuck.join(1)
+    stuck.join()
     assert answers == [0]
 
 
@@ -81,7 +81,7 @@ def test_a_call_beside_an_init_is_counted(load_fake: LoadFake) -> None:
         init.join(0.001)
     health(fake)
     fake.host.release()
-    init.join(1)
+    init.join()
 
     assert overlaps(fake) == 1
 

@@ -27,7 +27,7 @@ GIB = 1 << 30
 
 
 def files(tmp_path: Path) -> SoftFiles:
-    return SoftFiles(root=tmp_path / "root", shared_region=tmp_path / "region")
+    return SoftFiles(root=tmp_path / "root", shared_region=tmp_path / "region", deadline_s=60)
 
 
 def read(tmp_path: Path, *containers: str, npus: Collection[int] = ()) -> SoftReadings:

@@ -35,7 +35,7 @@ def resident_mib() -> float:
 
 async def streams(ours: KubeletEndpoint, count: int) -> None:
     """Wait until that many streams are open."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         async for open_now in ours.streams.changes():
             if open_now == count:
                 return
@@ -294,7 +294,8 @@ async def test_an_allocate_in_flight_survives_the_end(
 ) -> None:
     held = asyncio.Event()
     allocator = FakeAllocator(held=held)
-    one = endpoint(plugin_dir, allocator=allocator)
+    limits = EndpointLimits(allocate_grace_s=30)  # how soon the other process asks is its affair
+    one = endpoint(plugin_dir, allocator=allocator, limits=limits)
     await one.open()
     async with asyncio.TaskGroup() as group_:
         call = group_.create_task(

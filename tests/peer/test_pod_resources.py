@@ -43,7 +43,7 @@ def path(plugin_dir: Path) -> Path:
 
 @pytest.fixture
 async def ours(path: Path) -> AsyncIterator[KubeletPodResources]:
-    one = KubeletPodResources(socket=path)
+    one = KubeletPodResources(socket=path, timeout_s=20)  # another process has to be woken up
     yield one
     one.close()
 
