@@ -49,7 +49,9 @@ class FakeHccnTool:
 
     def answers(self, arguments: str, text: str) -> None:
         """Answer *text* to *arguments* from now on."""
-        (self._directory / arguments.replace(" ", "_")).write_text(text)
+        new = self._directory / "new"
+        new.write_text(text)
+        new.rename(self._directory / arguments.replace(" ", "_"))  # whole, whoever reads it now
 
     def forgets(self, arguments: str) -> None:
         """Refuse *arguments* from now on."""

@@ -41,7 +41,9 @@ class Sysfs:
         self._enlist(name, f"virtual/net/{name}")
 
     def set_operstate(self, name: str, operstate: str) -> None:
-        (self.root / "class" / "net" / name / "operstate").write_text(f"{operstate}\n")
+        path = self.root / "class" / "net" / name / "operstate"
+        path.with_name("new").write_text(f"{operstate}\n")
+        path.with_name("new").rename(path)  # never empty, as the kernel's never is
 
     def remove(self, name: str) -> None:
         (self.root / "class" / "net" / name).unlink()
