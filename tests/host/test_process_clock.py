@@ -31,7 +31,7 @@ def _process(proc: Path, pid: int, *, comm: str = "", stat: str = "") -> None:
 
 async def test_user_and_system_time_are_summed_and_the_start_is_told(proc: Path) -> None:
     """The start tells a process from a later one of the same number."""
-    clock = ProcClock(proc=proc, ticks_per_s=100)
+    clock = ProcClock(proc=proc, ticks_per_s=100, deadline_s=20)
 
     assert await clock.times_of([4711, 4712]) == {4711: ProcessTimes(started=123456, cpu_s=4.0)}
     assert await clock.times_of([]) == {}
@@ -59,7 +59,7 @@ async def test_a_container_s_own_processes_are_not_taken_for_the_host_s(tmp_path
     _process(tmp_path, 4711, stat=f"4711 (python3) {_FIELDS}")
 
     with pytest.raises(HostError, match="hostPID: true"):
-        await ProcClock(proc=tmp_path).times_of([4711])
+        await ProcClock(proc=tmp_path, deadline_s=20).times_of([4711])
 
 
 async def test_a_proc_that_can_not_be_read_is_an_error(proc: Path) -> None:
@@ -67,7 +67,7 @@ async def test_a_proc_that_can_not_be_read_is_an_error(proc: Path) -> None:
     (proc / "4711" / "stat").mkdir()
 
     with pytest.raises(HostError, match=r"/4711/stat: Is a directory"):
-        await ProcClock(proc=proc).times_of([4711])
+        await ProcClock(proc=proc, deadline_s=20).times_of([4711])
 
 
 async def test_a_proc_that_hangs_holds_nobody_up(proc: Path) -> None:
@@ -86,7 +86,7 @@ async def test_our_own_times_are_those_that_the_system_counts(tmp_path: Path) ->
     (tmp_path / str(os.getpid())).symlink_to(f"/proc/{os.getpid()}")
     before = os.times()
 
-    times = (await ProcClock(proc=tmp_path).times_of([os.getpid()]))[os.getpid()]
+    times = (await ProcClock(proc=tmp_path, deadline_s=20).times_of([os.getpid()]))[os.getpid()]
 
     after = os.times()
     assert before.user + before.system - 0.02 <= times.cpu_s <= after.user + after.system + 0.02

@@ -14,6 +14,8 @@ STATIC = "8f14e45fceea167a5a36dedd4bea2543"
 SLICED = UID.replace("-", "_")
 RUN = "3f" * 32
 SLICE = "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod"
+PATIENCE_S = 20
+"""For a thread that has to be started on a busy machine."""
 
 
 @pytest.mark.parametrize(
@@ -98,7 +100,7 @@ async def test_each_live_process_has_its_pod_or_none(proc: _Proc) -> None:
     proc.add(7, f"/kubepods/pod{UID}/{RUN}")
     proc.add(8, "/system.slice/sshd.service")
 
-    owners = await ProcOwners(proc=proc.place).pod_of([7, 8, 9])
+    owners = await ProcOwners(proc=proc.place, deadline_s=PATIENCE_S).pod_of([7, 8, 9])
 
     assert owners == {7: UID, 8: None}  # 9 has ended
 
@@ -110,13 +112,16 @@ async def test_our_own_pod_holds_nothing_against_us(proc: _Proc) -> None:
     proc.add(7, f"/kubepods/pod{UID}/{RUN}")
     proc.add(8, f"/kubepods/pod{OTHER}/{RUN}")
 
-    assert await ProcOwners(proc=proc.place).pod_of([7, 8]) == {7: None, 8: OTHER}
+    assert await ProcOwners(proc=proc.place, deadline_s=PATIENCE_S).pod_of([7, 8]) == {
+        7: None,
+        8: OTHER,
+    }
 
 
 @pytest.mark.peer
 async def test_the_real_proc_is_read() -> None:
     """No process has that number: it is one more than the kernel gives."""
-    found = await ProcOwners().pod_of([os.getpid(), 1 << 22])
+    found = await ProcOwners(deadline_s=PATIENCE_S).pod_of([os.getpid(), 1 << 22])
 
     assert found == {os.getpid(): None}
 
@@ -130,7 +135,7 @@ async def test_a_process_that_may_not_be_looked_at_is_an_error_with_its_path(pro
     (proc.place / "7" / "cgroup").mkdir(parents=True)  # root may read any file, but no directory
 
     with pytest.raises(HostError, match="7/cgroup: Is a directory"):
-        await ProcOwners(proc=proc.place).pod_of([7])
+        await ProcOwners(proc=proc.place, deadline_s=PATIENCE_S).pod_of([7])
 
 
 @pytest.mark.peer
@@ -149,6 +154,8 @@ async def test_a_proc_that_hangs_costs_the_deadline_and_no_more(proc: _Proc) -> 
 @pytest.mark.peer
 async def test_a_scenario_states_the_pods_of_its_own_processes(proc: _Proc) -> None:
     proc.add(7, f"/kubepods/pod{UID}/{RUN}")
-    owners = StatedOwners({4711: "training-0"}, others=ProcOwners(proc=proc.place))
+    owners = StatedOwners(
+        {4711: "training-0"}, others=ProcOwners(proc=proc.place, deadline_s=PATIENCE_S)
+    )
 
     assert await owners.pod_of([7, 4711, 9]) == {7: UID, 4711: "training-0"}
