@@ -110,17 +110,28 @@ class WorkerLink(asyncio.Protocol):
         return answer
 
     async def close(self) -> bool:
-        """End the worker; False where it survives SIGKILL, stuck inside the kernel."""
+        """End the worker; False where it survives SIGKILL, stuck inside the kernel.
+
+        Cancelled meanwhile, it waits for that all the same: no process is left behind.
+        """
         self._end("the agent ended it")
         self.child.kill()
+        try:
+            await self._dead()
+        except asyncio.CancelledError:
+            await self._dead()
+            raise
+        finally:
+            self.child.release()
+        return self.child.gone
+
+    async def _dead(self) -> None:
+        """Wait for the end of a worker that was killed, for as long as that can take."""
         try:
             async with asyncio.timeout(_KILL_S):
                 await self.child.wait()
         except TimeoutError:
-            pass
-        finally:
-            self.child.release()
-        return self.child.gone
+            pass  # its kernel does not let it go
 
     # --- what the event loop calls ---------------------------------------------------------
 

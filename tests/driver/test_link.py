@@ -392,6 +392,27 @@ async def test_a_worker_that_survives_sigkill_is_left_behind_after_two_seconds(
     assert script.worker.released
 
 
+async def test_a_close_that_is_cancelled_waits_for_the_worker_all_the_same(
+    script: Script, ear: Ear, looptime: LoopTimeProxy
+) -> None:
+    """An agent may end while it puts a second worker in the place of a hung one."""
+    script.immortal = True
+    link = await start_link(
+        script.spawn, hello=b"\0\0\0\2{}", environment={}, hear=ear.hear, changed=ear.changed
+    )
+    closing = asyncio.get_running_loop().create_task(link.close())
+    await asyncio.sleep(1)
+    closing.cancel()
+    await asyncio.sleep(1)
+    assert not script.worker.released
+    script.worker.vanish()
+
+    with pytest.raises(asyncio.CancelledError):
+        await closing
+    assert looptime == 2
+    assert script.worker.released
+
+
 async def test_a_worker_that_cannot_be_started_leaves_no_socket_behind(ear: Ear) -> None:
     """The warning of an unclosed socket would fail this test."""
     script = Script()
