@@ -483,6 +483,9 @@ async def test_a_hung_card_harms_no_other(agent: Agent, host: FakeHost) -> None:
     assert not agent.state.parked_lanes
     await agent.resync()
     await _healthy(agent, (addresses[0], addresses[3]))
+    async with asyncio.timeout(_SMALLEST_S):
+        while old in _children():  # noqa: ASYNC110 -- it was killed, and dies when it does
+            await asyncio.sleep(0.01)
     assert agent.pid != old
 
 
