@@ -118,8 +118,11 @@ class RepairLock:
                     if owner is None:  # to be known before another pod can be bound
                         self._gone_at_ms = self._clock.now()
                         self._publish()
-                    lock = NodeLock(text=watch.text, owner=watch.owner)
-                    await self._editor.apply(lock.removal)
+                    if self._has_gone(watch):
+                        why = None  # given back while we asked, as is usual where answers are slow
+                    else:
+                        lock = NodeLock(text=watch.text, owner=watch.owner)
+                        await self._editor.apply(lock.removal)
         except (ConflictError, NotFoundError):
             why = None  # it is another's by now, or has gone: what the watch will show
         except (ClusterError, TimeoutError) as error:
@@ -130,6 +133,12 @@ class RepairLock:
         self._watch = lock_repair.looked(watch, now=self._clock.now())
         if why is not None:
             self._tell_released(watch, why)
+
+    def _has_gone(self, watch: LockWatch) -> bool:
+        """Return whether the Node as it is known now has that lock no more."""
+        node = self._bus.own_node.value
+        lock = lock_of(node.annotations) if node is not None else None
+        return lock is None or lock.text != watch.text
 
     def _tell_released(self, watch: LockWatch, why: str) -> None:
         self._released += 1

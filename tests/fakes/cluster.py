@@ -93,7 +93,7 @@ class FakeCluster:
     Labels and annotations are told apart by their keys alone.
 
     ``reads`` are the objects that were read live, with the loop time; ``removed`` the annotations
-    taken away by a removal, with the value they had.
+    taken away by a removal, with the value they had; ``asked`` counts edits of the Node.
 
     ``posts`` are the attempts at Events, ``events`` those there are. ``error`` fails each call,
     ``hold`` keeps calls waiting until it is set; ``late`` has edits return long after all could
@@ -257,6 +257,7 @@ class FakeCluster:
         self._show_truth()
 
     async def _remove(self, edit: NodeAnnotationRemoval) -> None:
+        self.asked += 1
         await self._reach()
         found = self.node.annotations.get(edit.key)
         if found != edit.expected:

@@ -155,6 +155,24 @@ async def test_the_normal_course_costs_no_look() -> None:
         assert scene.released == 0
 
 
+async def test_a_lock_that_goes_while_its_owner_is_read_is_not_asked_for_again() -> None:
+    """SC-1: a slow API server gives it back for the Allocate while it still answers our look."""
+    async with repairing() as scene:
+        scene.take_lock("p1")
+        scene.cluster.show_pods(bound())
+        await asyncio.sleep(1)
+        scene.cluster.hold = asyncio.Event()
+        scene.cluster.show_pods(bound(slots=";"))
+        await asyncio.sleep(1)
+        assert len(scene.looks) == 1
+        scene.cluster.change_annotations({KEY: None})
+        scene.cluster.hold.set()
+        await asyncio.sleep(120)
+
+        assert scene.cluster.asked == 0
+        assert (len(scene.looks), scene.released) == (1, 0)
+
+
 async def test_a_lock_of_a_pod_that_was_never_seen_here_goes_within_a_second() -> None:
     """Bound and deleted by force between two words of the watch: no list has ever shown it."""
     async with repairing() as scene:
