@@ -185,7 +185,6 @@ class _Scene:
         """See that the lock goes at once, that nobody is touched, and who waited is served."""
         if not self.victim:
             return
-        await agent.logged("api server answers")
         began_s = asyncio.get_running_loop().time()
         await self.node.api.until(
             node_path(self.node.name),
@@ -255,9 +254,13 @@ class _Scene:
 
     @asynccontextmanager
     async def _agent(self) -> AsyncIterator[AgentProcess]:
-        """Run an agent from when the kubelet has its list."""
+        """Run an agent from when the kubelet has its list, and the agent those of the API server.
+
+        A point that comes later is then none of the first reading.
+        """
         async with self.node.run_agent(url=self.proxy.url) as agent:
             await self.node.listed()
+            await agent.logged("api server answers")
             yield agent
         self.node.there.kubelet.forget()
 
