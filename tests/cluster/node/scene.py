@@ -130,9 +130,9 @@ class Scene:
         """Have a pod that somebody else created end with the scene."""
         self._pods.append(name)
 
-    async def runs(self, name: str) -> Json:
+    async def runs(self, name: str, *, limit_s: float = 30) -> Json:
         """Wait until a pod runs, and return it."""
-        return await self._phase(name, "Running")
+        return await self._phase(name, "Running", limit_s=limit_s)
 
     async def held(self, name: str, *, starts: int = 1) -> frozenset[int]:
         """Wait until a pod runs and was started so often; return the NPUs it has."""
@@ -233,14 +233,14 @@ class Scene:
             await self.offers(NPUS)
             yield agent
 
-    async def _phase(self, name: str, wanted: str, *others: str) -> Json:
+    async def _phase(self, name: str, wanted: str, *others: str, limit_s: float = 30) -> Json:
         """Wait for phase *wanted*; one of *others*, or an end, that comes first fails the test."""
         decisive = {wanted, *others, *_ENDED}
 
         def there(state: Json | None) -> bool:
             return state is not None and state["status"].get("phase") in decisive
 
-        found = await self.api.until(pod_path(self.namespace, name), there)
+        found = await self.api.until(pod_path(self.namespace, name), there, limit_s=limit_s)
         assert found is not None
         assert found["status"]["phase"] == wanted, found["status"]
         return found
