@@ -71,6 +71,11 @@ async def start_kubelet(hami: HamiScene) -> None:
         await hami.fit()
 
 
+def told_again(agent: AgentProcess) -> list[str]:
+    """Return whom the kubelet asked for again; once *agent* has ended, for its log comes later."""
+    return [line["pod"] for line in agent.told("allocated") if "again" in line]
+
+
 @pytest.mark.parametrize("killed", [False, True], ids=["the same agent", "another agent"])
 async def test_a_kubelet_that_never_read_its_answer_is_answered_again(
     hami: HamiScene,
@@ -86,11 +91,11 @@ async def test_a_kubelet_that_never_read_its_answer_is_answered_again(
                 async with renewed(hami, host, agent, killed=killed) as going_on:
                     await start_kubelet(hami)
                     first, other = await hami.inside("first"), await hami.inside("other")
-                    (again,) = [each for each in going_on.told("allocated") if "again" in each]
 
+    (again,) = told_again(going_on)
     assert first.environment["NPU_MEM_QUOTA"] == "1024"
     assert other.environment["NPU_MEM_QUOTA"] == "4096"
-    assert again["pod"].endswith("/first")
+    assert again.endswith("/first")
 
 
 async def test_a_kubelet_that_is_killed_amid_its_call_costs_that_pod_alone(
@@ -147,10 +152,9 @@ async def test_a_pod_that_pulls_its_image_is_asked_for_again_where_the_checkpoin
             await bind(hami, "other")
             await start_kubelet(hami)
             other = await hami.inside("other")
-            again = [each["pod"] for each in agent.told("allocated") if "again" in each]
 
     assert other.environment["NPU_MEM_QUOTA"] == "4096"
-    assert [pod.rpartition("/")[2] for pod in again] == ["pulls"] * lost
+    assert [pod.rpartition("/")[2] for pod in told_again(agent)] == ["pulls"] * lost
 
 
 def _has_no_image(pod: Json | None) -> bool:
