@@ -153,8 +153,10 @@ async def test_an_expired_version_is_answered_by_a_list(
         await scene.agreed()
         looking.cancel()
 
-    assert scene.cluster.counts.expired == before.expired + 2
-    assert scene.cluster.counts.lists == before.lists + 2
+    # What the restart itself left may still expire, for a stream is open before it is told so.
+    after = scene.cluster.counts
+    assert after.expired >= before.expired + 2
+    assert after.lists - before.lists == after.expired - before.expired
     assert min(shown) >= 1
 
 
