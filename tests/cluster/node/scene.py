@@ -5,6 +5,7 @@ It talks to the API server as its pod would: with the account that the chart mak
 Real time: what a test waits for is a watch of the API server or a line of the agent's log.
 """
 
+import errno
 import os
 import signal
 import sys
@@ -37,6 +38,8 @@ SIMULATED = ("--driver", "simulated", "--chip", "910B3", "--npus", str(NPUS))
 """What the agent of most scenes finds: eight NPUs of one kind."""
 
 _ENDED = ("Succeeded", "Failed")
+_WENT = frozenset({errno.ENOENT, errno.ESRCH, errno.ENODEV})
+"""Of a file whose process or control group went before it was opened, or since."""
 
 
 class Scene:
@@ -268,7 +271,9 @@ def read_if_there(path: Path) -> str:
     """Return the text of a file of the kernel's, which may go with its process at any moment."""
     try:
         return path.read_text()
-    except (FileNotFoundError, ProcessLookupError):
+    except OSError as error:
+        if error.errno not in _WENT:
+            raise
         return ""
 
 
