@@ -229,6 +229,10 @@ class SweepVnpus:
     def _why_not(self) -> str:
         """Return why nothing may be removed now, empty where it may."""
         pods, allocations = self._bus.pods.value, self._bus.allocations.value
+        state = self._bus.hami.value
+        if state is None or state.chip is None:
+            # A file that can't be used may hide NPUs, which are nobody's here.
+            return "which NPUs are to be offered is not known; see why none is"
         if pods is None:
             return "which pods are on this node is not known yet"
         if not pods.live:

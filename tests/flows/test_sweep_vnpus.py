@@ -272,6 +272,19 @@ async def test_while_nobody_told_of_pods_nothing_is_said_to_be_nobodys(
         assert driver.destroyed == [(0, 100)]
 
 
+async def test_nothing_goes_while_it_is_not_known_which_npus_are_offered() -> None:
+    """CF-8: a file that was never in order may hide one, whose vNPUs are another's."""
+    driver = _Driver(vnpus={0: [_vnpu(100)]})
+    scene = _Scene(driver, hami=dataclasses.replace(state(), chip=None))
+
+    async with scene.sweeping():
+        await _until(1000)
+
+        assert driver.destroyed == []
+        assert scene.said.mode is SweepMode.REPORT
+        assert "which NPUs are to be offered is not known" in scene.said.detail
+
+
 @pytest.mark.parametrize("away", ["kubelet", "API server", "annotation"])
 async def test_while_owners_are_not_known_leaks_are_reported_only(
     away: str, caplog: pytest.LogCaptureFixture
