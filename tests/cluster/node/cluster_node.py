@@ -24,6 +24,7 @@ _NEEDED = ("runc", "containerd-shim-runc-v2", "busybox")
 _GO_NAMES = {"x86_64": "amd64", "aarch64": "arm64"}
 _SOCKET = "/run/containerd/containerd.sock"
 _TAIL_LINES = 40
+_FIRST_LIST = b'"SyncLoop ADD"'  # logged of a list without pods too
 
 
 class ClusterNode:
@@ -42,6 +43,7 @@ class ClusterNode:
             self._inside.mount(arguments)
         self._config = write_kubelet_config(self.home, group=self._inside.group)
         self._asked = 0
+        self._log_before = 0  # bytes of the kubelet's log when it was last started
         self.outages = 0  # of the API server, before the kubelet was started
 
     @property
@@ -67,7 +69,9 @@ class ClusterNode:
             await self.ctr("images", "import", str(archive))
 
     def start_kubelet(self, kubeconfig: Path) -> None:
-        """Start the kubelet; that it serves is another matter (``ready``)."""
+        """Start the kubelet; that it serves is another matter (``ready``, ``hears_of_pods``)."""
+        log = self.home.log(KUBELET)
+        self._log_before = log.stat().st_size if log.exists() else 0
         self._inside.start(
             KUBELET,
             [
@@ -116,6 +120,21 @@ class ClusterNode:
         node = await api.until(node_path(self.name), is_ready)
         assert node is not None
         return node
+
+    async def hears_of_pods(self) -> None:
+        """Wait until the kubelet that was started last was told which pods there are.
+
+        Until then it takes devices in its checkpoint for taken, those of pods as well that are
+        gone, and refuses a pod that comes with the first list for want of others.
+        """
+        log = self.home.log(KUBELET)
+
+        async def told() -> bool | None:
+            with log.open("rb") as lines:
+                lines.seek(self._log_before)
+                return any(_FIRST_LIST in line and b'"api"' in line for line in lines) or None
+
+        await eventually(told, what="the kubelet's first list of pods")
 
     def tail(self, name: str) -> str:
         """Return the end of a program's log."""

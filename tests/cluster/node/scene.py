@@ -84,7 +84,7 @@ class Scene:
 
     @asynccontextmanager
     async def starting_kubelet(self, *, apart: bool = False) -> AsyncIterator[None]:
-        """Start the kubelet, and once the block ends wait until it has said that it is ready.
+        """Start the kubelet, and once the block ends wait until it is ready and knows its pods.
 
         *apart*: it hears of its pods only then, so that they find what the block waits for.
         """
@@ -103,6 +103,7 @@ class Scene:
             node_path(self.node.name),
             lambda node: node and is_ready(node) and _beat(node) > before,
         )
+        await self.node.hears_of_pods()
 
     async def offers(
         self, allocatable: int, *, capacity: int = NPUS, resource: str = RESOURCE
