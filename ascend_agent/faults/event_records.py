@@ -2,8 +2,9 @@
 
 Decided here: what counts as the same thing happening again, how often the API server may hear of
 it, and what is given up when there is too much. The first word about something new goes out before
-any count of something known; nothing is sent twice for being told twice. Words are in
-``event_words``, sending and its failures are left to the flow.
+any count of something known, but no pods that keep coming hold up what is about none; nothing is
+sent twice for being told twice. Words are in ``event_words``, sending and its failures are left to
+the flow.
 """
 
 from collections.abc import Iterable, Mapping
@@ -132,8 +133,8 @@ def _note(table: dict[EventKey, Series], happening: Happening) -> bool:
         )
     crowded = key.pod is not None and sum(one.pod is not None for one in table) >= _MOST_OF_PODS
     if crowded or len(table) >= _MOST_SERIES:
-        known_to_all = (one for one, series in table.items() if not series.untold)
-        told = next((one for one in known_to_all if one.pod is not None or not crowded), None)
+        all_told = (one for one, series in table.items() if not series.untold)
+        told = next((one for one in all_told if one.pod is not None or not crowded), None)
         if told is None:
             return False
         del table[told]
@@ -160,23 +161,37 @@ def due(book: EventBook, now: Millis) -> Due:
     if not untold:
         return Due()
     fresh = [series for series in untold if not series.told]
-    if fresh:
-        turn = book.paid_ms - (_BURST - 1) * _EVERY_MS
-        # Nothing else goes out before it: its turn comes first. One that failed comes last, or an
-        # Event that the server can't stomach would hold up all others for ever.
-        return _at(turn, min(fresh, key=_tried), now)
-    oldest = min(untold, key=_tried)
+    first = min(fresh, key=_waits, default=None)
+    counts = [series for series in untold if series.told and _may_precede(series, first)]
+    if first is not None and not counts:
+        # Nothing else goes out before it: its turn comes first.
+        return _at(book.paid_ms - (_BURST - 1) * _EVERY_MS, first, now)
+    oldest = min(counts, key=_waits)
     turn = book.paid_ms - (_BURST - 1 - _KEPT_FOR_NEW) * _EVERY_MS
     return _at(max(turn, oldest.tried_ms + _BETWEEN_MS), oldest, now)
+
+
+def _may_precede(count: Series, first: Series | None) -> bool:
+    """Return whether the *count* of something known may go out before *first*, which is new."""
+    if first is None:
+        return True
+    # Pods may come, and be refused, for hours.
+    pods_alone = first.key.pod is not None and count.key.pod is None
+    return pods_alone and _waits(count) < _waits(first)
 
 
 def _at(turn: int, series: Series, now: Millis) -> Due:
     return Due(series=series) if turn <= now else Due(wake_at=Millis(turn))
 
 
-def _tried(series: Series) -> tuple[int, bool, int]:
-    """Return the order in which series are sent: of those that were never tried pods' come last."""
-    return series.tried_ms, series.key.pod is not None, series.first_ms
+def _waits(series: Series) -> tuple[int, int]:
+    """Return since when *series* waits for its turn, and its age; what was never tried comes first.
+
+    One that failed has waited from then only, or an Event that the server can't stomach would hold
+    up all others for ever; and a pod's from when it came, or pods that keep coming would.
+    """
+    is_new_pod = series.key.pod is not None and series.tried_ms == _NEVER
+    return series.first_ms if is_new_pod else series.tried_ms, series.first_ms
 
 
 def sent(book: EventBook, series: Series, now: Millis) -> EventBook:

@@ -355,3 +355,46 @@ def test_a_pod_that_was_told_makes_room_for_another_and_no_fault_does() -> None:
     assert records.key_of(notice()) in made_room.series
     assert records.key_of(pods[0]) not in made_room.series
     assert book_of(announcement("u5", at=99), book=full).lost == 0
+
+
+def flooded(book: EventBook, *, start: int, end: int) -> tuple[list[Series], EventBook]:
+    """Post what may be posted while twice as many pods are refused as there are turns."""
+    posted = []
+    for at in range(start, end, 3000):
+        more, book = drained(book_of(announcement(f"u{at}", at=at), book=book), at)
+        posted += more
+    return posted, book
+
+
+def test_pods_that_keep_coming_hold_up_no_fault_whose_event_failed() -> None:
+    """Each of them was new, and what had failed once came after all that was new."""
+    _, book = flooded(EventBook(), start=0, end=120_000)
+    book = book_of(notice(at=120_000), book=book)
+    fault = next_of(book, 130_000)
+    assert fault is not None
+    assert fault.key == records.key_of(notice())
+    failed = records.sent(book, fault, Millis(T0 + 130_000))
+    posted, _ = flooded(failed, start=130_000, end=1_200_000)
+
+    assert [one.key for one in posted].count(fault.key) == 1
+
+
+def test_pods_that_keep_coming_hold_up_no_fault_that_is_there_again() -> None:
+    """For as long as they came the last that Events said was that it had recovered."""
+    happened = notice(at=0), notice(at=1, kind=NoticeKind.RECOVERED)
+    _, book = flooded(book_of(*happened), start=3000, end=300_000)
+    posted, _ = flooded(book_of(notice(at=300_000), book=book), start=300_000, end=1_200_000)
+
+    assert [one.count for one in posted if one.key.pod is None] == [2]
+
+
+def test_what_was_refused_before_the_last_word_about_a_fault_goes_before_its_count() -> None:
+    """And a count of one pod goes before the first word about no other."""
+    _, book = drained(book_of(notice(at=0), announcement("u0", at=1)), 2)
+    book = book_of(announcement("u1", at=1), book=book)
+    again = book_of(notice(at=2000), announcement("u0", at=2000), book=book)
+    posted, _ = drained(again, 3000)
+
+    assert [(one.key.pod, one.count) for one in posted] == [("u1", 1), (None, 2), ("u0", 2)]
+    later = book_of(announcement("u2", at=2000), announcement("u0", at=2000), book=told(book, 10))
+    assert [one.key.pod for one in drained(later, 3000)[0]] == ["u2", "u0"]
