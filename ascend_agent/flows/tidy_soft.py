@@ -183,6 +183,8 @@ class TidySoft:
     async def _tidy_registries(self) -> None:
         trouble: HostError | None = None
         async with self._turn, asyncio.timeout(_MOMENT_S):
+            if not self._knows_users():
+                return  # an Allocate may have been served of a pod that no watch has shown
             self._judged = frozenset(self._dies())
             # Any container may make files for NPUs that there are not.
             for npu, size in (await self._registries.sizes(self._judged)).items():
