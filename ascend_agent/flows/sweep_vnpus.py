@@ -194,7 +194,9 @@ class SweepVnpus:
     def _swept(self) -> dict[PhyId, NpuView]:
         """Return the NPUs that may be looked at: in service, listed, and not hidden."""
         view, state = self._bus.node.value, self._bus.hami.value
-        entry = state.config.entry if state else None
+        if state is None or state.chip is None:
+            return {}  # nobody may have said yet which are hidden
+        entry = state.config.entry
         dies = entry.hidden_dies if entry else frozenset()
         cards = entry.hidden_cards if entry else frozenset()
         return {

@@ -171,10 +171,10 @@ class HamiRules:
 class HamiState:
     """What holds on this node, as of one moment; every sink goes by the same.
 
-    ``chip`` None: none of the NPUs is configured, ``trouble`` says which there are and which are
-    configured. ``shares`` is devices an NPU. ``wants_soft`` is what the files ask for, ``soft``
-    what is done: False as well while the host is not prepared, ``soft_trouble`` says why, and
-    ``soft_pending`` that it may be in a moment.
+    ``chip`` None: nothing is offered, ``trouble`` says why; it may be that nobody knows yet what
+    the files say, and so which NPUs are hidden. ``shares`` is devices an NPU. ``wants_soft`` is
+    what the files ask for, ``soft`` what is done: False as well while the host is not prepared,
+    ``soft_trouble`` says why, and ``soft_pending`` that it may be in a moment.
     ``warnings`` are about the files; ``refused`` says of each new content that can't be used why,
     and the one before stays in force. ``origins`` says where each value came from.
     """

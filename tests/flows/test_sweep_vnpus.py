@@ -600,3 +600,17 @@ async def test_a_card_that_hangs_keeps_no_other_back(steps: Sequence[object]) ->
 
         assert scene.said.removed == 1
         assert set(scene.said.failed) == {0}
+
+
+async def test_while_nobody_has_said_which_npus_are_hidden_none_is_looked_at(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """CF-8: a file that was never in order may hide the one whose vNPU seems to be nobody's."""
+    driver = _Driver(vnpus={0: [_vnpu(100)]})
+    scene = _Scene(driver, hami=dataclasses.replace(state(), chip=None))
+
+    async with scene.sweeping():
+        await _until(300)
+
+    assert driver.reads == 0
+    assert "vnpu leaked" not in _events(caplog)

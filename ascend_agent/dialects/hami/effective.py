@@ -37,7 +37,9 @@ def effective(
     device, entry = in_force.device.value, in_force.node.value.entry
     config = HamiConfig(chips=device.chips, soft=device.soft, layout=device.layout, entry=entry)
     chip = None if in_force.unknown else _choose(device.chips, inventory)
-    wants_soft = device.soft if entry is None or entry.soft is None else entry.soft
+    said_soft = device.soft if entry is None or entry.soft is None else entry.soft
+    # Nor is the host prepared, a share flag set or a file removed for what nobody may have asked.
+    wants_soft = said_soft and not in_force.unknown
     said = entry.shares if entry else None
     shares = said or (chip.derived_shares if chip else 1)
     return HamiState(

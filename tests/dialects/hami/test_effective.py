@@ -266,3 +266,4 @@ def test_nothing_is_offered_in_the_place_of_a_file_that_was_never_in_order(
     assert found.chip is None
     assert "/device-config.yaml" in found.trouble or "/node-config.yaml" in found.trouble
     assert "not since the agent has started: correct it" in found.trouble
+    assert (found.wants_soft, found.soft, found.soft_pending) == (False, False, False)
