@@ -17,11 +17,12 @@ import aiohttp
 
 from ascend_agent.dialects.hami.chips import CHIPS
 from ascend_agent.dialects.hami.device_config import parse_device_config
+from ascend_agent.dialects.hami.in_force import DEVICE
 from ascend_agent.driver.simulated.presets import PRESETS
 from ascend_agent.errors import ConfigError
+from ascend_agent.host.text_files import read_texts
 from ascend_agent.model.hami import HamiChip
 from ascend_agent.model.health import NodeView
-from ascend_agent.runtime.regular import read_regular
 from ascend_agent.settings import Settings
 from ascend_agent.settings.scenario_pods import ScenarioPod
 from ascend_agent.sim.cluster import FakeApiServer, node
@@ -39,7 +40,6 @@ from ascend_agent.sim.kubelet import EmbeddedKubelet
 NODE: Final = "simulated-node"
 _TICK_S: Final = 2.0  # a real scheduler looks every 15 s, and people would wait for it
 _ANSWER_S: Final = 10.0
-_LARGEST: Final = 1 << 20
 
 
 class HamiCluster:
@@ -156,18 +156,16 @@ def chips_of(settings: Settings) -> tuple[HamiChip, ...]:
 
     """
     path = settings.device_config
-    if not path.exists() and "device_config" not in settings.model_fields_set:
+    # As the agent reads it, which comes after us: what it would refuse must not be played.
+    found = read_texts({DEVICE: path})
+    if (text := found.texts.get(DEVICE)) is not None:
+        try:
+            return tuple(parse_device_config(text).chips)
+        except ValueError as error:
+            raise ConfigError(f"--device-config {path}: {error}") from error
+    if not found.troubles and "device_config" not in settings.model_fields_set:
         return tuple(CHIPS)
-    try:
-        # Scheduler and agent read it each, so a pipe won't do, and nobody could read all of one.
-        content = read_regular(path, limit=_LARGEST)
-        return tuple(parse_device_config(content.decode()).chips)
-    except OSError as error:
-        why = f"can't be read ({error.strerror}); give a readable file"
-    except UnicodeDecodeError:
-        why = "is no text; give HAMi's device-config.yaml"
-    except ValueError as error:
-        why = str(error)
+    why = found.troubles.get(DEVICE, "is not there; give HAMi's device-config.yaml")
     raise ConfigError(f"--device-config {path}: {why}")
 
 

@@ -138,9 +138,9 @@ def test_the_chip_is_that_of_the_configuration(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (None, "can't be read (No such file or directory); give a readable file"),
+        (None, "is not there; give HAMi's device-config.yaml"),
         (b"{}", "has no section vnpus, or an empty one; give the chips there"),
-        (b"\xff", "is no text; give HAMi's device-config.yaml"),
+        (b"\xff", "is no UTF-8 text; write it anew"),
     ],
 )
 def test_a_file_that_can_not_be_used_is_named(
@@ -162,5 +162,5 @@ def test_a_file_that_has_no_end_is_refused(tmp_path: Path, what: str) -> None:
     file = tmp_path / "device-config.yaml"
     os.mkfifo(file) if what == "a pipe" else file.symlink_to("/dev/zero")
 
-    with pytest.raises(ConfigError, match="is no regular file"):
+    with pytest.raises(ConfigError, match="is no regular file; put a text file of up to"):
         chip_of(settings(device_config=file))
