@@ -44,10 +44,6 @@ class Remembered(Generic[T]):
             self._keep(text, found)
         return found
 
-    def __contains__(self, text: str) -> bool:
-        """Return whether the meaning of *text* is known by now."""
-        return text in self._known
-
     def _keep(self, text: str, found: T) -> None:
         with self._lock:
             if text in self._known:
