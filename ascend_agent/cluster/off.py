@@ -4,15 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from typing import NoReturn
 
-from ascend_agent.model.cluster import (
-    ApiCounts,
-    ApiPhase,
-    ApiState,
-    Edit,
-    ForeignEdit,
-    NodeEvent,
-    NodeObject,
-)
+from ascend_agent.model.cluster import ApiPhase, ApiState, Edit, ForeignEdit, NodeObject
 from ascend_agent.model.ids import Millis
 from ascend_agent.model.pods import Pod, PodKey, Pods
 
@@ -27,11 +19,6 @@ class ClusterOff:
         self.why = why
         self.reader = NobodyToRead()
         self._state = ApiState(phase=ApiPhase.OFF, since_ms=now, detail=why)
-
-    @property
-    def counts(self) -> ApiCounts:
-        """Return that nothing was asked."""
-        return ApiCounts()
 
     async def nodes(self) -> AsyncIterator[NodeObject]:
         """Never yield."""
@@ -57,13 +44,6 @@ class ClusterOff:
     async def apply(self, edit: Edit) -> None:  # noqa: ARG002 -- the seam's signature
         """Wait until the caller's deadline: nobody is there to acknowledge anything."""
         await _never()
-
-    async def post_event(self, event: NodeEvent, *, known: bool) -> None:  # noqa: ARG002 -- as above
-        """Wait until the caller's deadline."""
-        await _never()
-
-    def lose_events(self, count: int) -> None:
-        """Count nothing: nobody expects Events."""
 
 
 class NobodyToRead:

@@ -5,11 +5,10 @@ import asyncio
 import pytest
 
 from ascend_agent.cluster.off import ClusterOff
-from ascend_agent.model.cluster import ApiCounts, ApiPhase
+from ascend_agent.model.cluster import ApiPhase
 from ascend_agent.model.ids import Millis
 from ascend_agent.model.pods import PodKey
 from tests.cluster.connected import labels
-from tests.cluster.test_events import EVENT
 
 OFF = ClusterOff(why="no --node-name", now=Millis(5))
 
@@ -37,14 +36,7 @@ async def test_what_needs_it_waits_until_its_deadline() -> None:
         OFF.reader.read_node(),
         OFF.reader.read_pods(),
         OFF.reader.read_pod(PodKey(namespace="a", name="b")),
-        OFF.post_event(EVENT, known=False),
     ):
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(10):
                 await call
-
-
-def test_nothing_was_asked() -> None:
-    OFF.lose_events(3)
-
-    assert OFF.counts == ApiCounts()
