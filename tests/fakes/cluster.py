@@ -88,12 +88,12 @@ _Values = Mapping[tuple[MetadataField, str], str | None]
 
 
 class FakeCluster:
-    """``sent`` is what went over the wire, with the loop time; ``asked`` counts calls of apply.
+    """``sent`` is what went over the wire, with the loop time; ``asked`` counts edits of the Node.
 
     Labels and annotations are told apart by their keys alone.
 
     ``reads`` are the objects that were read live, with the loop time; ``removed`` the annotations
-    taken away by a removal, with the value they had; ``asked`` counts edits of the Node.
+    taken away by a removal, with the value they had.
 
     ``posts`` are the attempts at Events, ``events`` those there are. ``error`` fails each call,
     ``hold`` keeps calls waiting until it is set; ``late`` has edits return long after all could
