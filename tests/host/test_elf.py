@@ -74,6 +74,13 @@ def test_segments_without_a_size_are_none() -> None:
     assert problem(changed(54, b"\0\0")) == ""
 
 
+def test_what_is_not_loaded_need_not_be_there() -> None:
+    """As of a segment for debuggers, which went with its symbols."""
+    elsewhere = struct.pack("<IIQ", 4, 4, 1 << 40)
+
+    assert problem(changed(64, elsewhere)) == ""
+
+
 def test_the_head_of_a_long_file_is_enough() -> None:
     content = library(bytes(5_000_000))
 
