@@ -172,7 +172,7 @@ class EnableShares:
             case _Wish.OFF:
                 self._enabled.clear()
                 self._publish()
-                self._released = await soft.own.release(inventory, soft.pods.value)
+                self._released = await soft.own.release(inventory, soft.pods)
             case _:
                 assert_never(wish)
 

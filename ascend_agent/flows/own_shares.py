@@ -16,6 +16,7 @@ from ascend_agent.interfaces import ShareRecord, ShareSwitch, UsageReader
 from ascend_agent.model.ids import CardId, DieId
 from ascend_agent.model.npu import Inventory, Npu, NpuAddress
 from ascend_agent.model.pods import Pods
+from ascend_agent.runtime.latest import Latest
 
 log = logging.getLogger(__name__)
 
@@ -48,10 +49,10 @@ class OwnShares:
             self._dies |= {npu.identity.die}
             await self._keep()
 
-    async def release(self, inventory: Inventory, pods: Pods | None) -> bool:
+    async def release(self, inventory: Inventory, pods: Latest[Pods]) -> bool:
         """Take our flags back where nobody uses the NPU; return whether no listed one has any.
 
-        Nobody does only by *pods* as they are: None, or an old view, says nothing.
+        Nobody does only by *pods* as they are: none yet, or an old view, say nothing.
         """
         await self._keep()
         left = False
@@ -67,19 +68,19 @@ class OwnShares:
         return not left
 
     async def _taken_back(
-        self, npu: Npu, address: NpuAddress, inventory: Inventory, pods: Pods | None
+        self, npu: Npu, address: NpuAddress, inventory: Inventory, pods: Latest[Pods]
     ) -> bool:
         """Switch sharing off unless somebody uses the card, all of it; return whether it is off."""
-        if pods is None or not pods.live or address.card in _unclear_cards(inventory):
-            return False
         card = _card_of(npu, inventory.npus)
-        dies = [each.identity.die for each in card if each.identity.die is not None]
-        if len(dies) < len(card) or used(pods.pods, dies):
+        if address.card in _unclear_cards(inventory) or _may_use(pods.value, card):
             return False
         try:
             for each in card:
                 if each.address and await self._processes.read_processes(each.address):
                     return False
+            # A driver may take seconds for that: by now somebody may have been given the card.
+            if _may_use(pods.value, card):
+                return False
             await self.switch.disable_share(address)
         except DriverUnavailableError:
             return False  # said where the worker is kept
@@ -129,6 +130,14 @@ def _card_of(npu: Npu, npus: Sequence[Npu]) -> Sequence[Npu]:
     if card is None:
         return (npu,)
     return [each for each in npus if _place_of(each).card == card]
+
+
+def _may_use(pods: Pods | None, card: Sequence[Npu]) -> bool:
+    """Return whether one of *pods* may have an NPU of *card*; True where that can't be told."""
+    dies = [each.identity.die for each in card if each.identity.die is not None]
+    if pods is None or not pods.live or len(dies) < len(card):
+        return True
+    return bool(used(pods.pods, dies))
 
 
 def _unclear_cards(inventory: Inventory) -> frozenset[CardId]:

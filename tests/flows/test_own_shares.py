@@ -10,6 +10,7 @@ from ascend_agent.flows.own_shares import OwnShares
 from ascend_agent.model.ids import CardId, SlotId
 from ascend_agent.model.npu import HiddenNpu, Inventory, Npu, UnreadCard
 from ascend_agent.model.pods import Pods
+from ascend_agent.runtime.latest import Latest
 from tests.fakes.cluster import granted
 from tests.fakes.npus import inventory, npu, without_address
 from tests.fakes.shares import FakeShareRecord, FakeShares
@@ -50,6 +51,14 @@ def _on_card(card: int | None, known: Npu, slot: int | None) -> Npu:
     return dataclasses.replace(known, address=address, identity=identity)
 
 
+def shown(pods: Pods | None) -> Latest[Pods]:
+    """Return the pods as the API server shows them; None: it has not yet."""
+    latest: Latest[Pods] = Latest("pods")
+    if pods is not None:
+        latest.claim("test").put(pods)
+    return latest
+
+
 def holding(*npus: Npu) -> Inventory:
     return dataclasses.replace(ALL, npus=npus)
 
@@ -87,7 +96,7 @@ async def test_only_our_own_flags_are_taken_back() -> None:
     scene.driver.on |= {0, 2}
     await scene.switch_on(NPUS[1])
 
-    assert await scene.restart().release(ALL, NOBODY)
+    assert await scene.restart().release(ALL, shown(NOBODY))
 
     assert scene.driver.on == {0, 2}
     assert scene.record.dies == frozenset()
@@ -98,12 +107,30 @@ async def test_a_flag_stays_while_somebody_may_use_the_npu(pods: Pods | None) ->
     scene = Scene()
     await scene.switch_on(NPUS[1])
 
-    assert not await scene.own.release(ALL, pods)
+    assert not await scene.own.release(ALL, shown(pods))
     assert scene.driver.on == {1}
     assert scene.record.dies == dies(1)
 
-    assert await scene.own.release(ALL, NOBODY)
+    assert await scene.own.release(ALL, shown(NOBODY))
     assert scene.driver.on == set()
+
+
+async def test_a_flag_stays_where_a_pod_comes_while_the_driver_is_asked() -> None:
+    """What was known before the first NPU was asked for says nothing of the last one."""
+    scene = Scene()
+    await scene.switch_on(*NPUS)
+    pods: Latest[Pods] = Latest("pods")
+    writer = pods.claim("test")
+    writer.put(NOBODY)
+
+    async with asyncio.TaskGroup() as group:
+        released = group.create_task(scene.own.release(ALL, pods))
+        while ("processes", 1) not in scene.driver.calls:  # noqa: ASYNC110 -- step by step
+            await asyncio.sleep(0)
+        writer.put(USED)
+
+    assert not released.result()
+    assert scene.driver.on == {1}
 
 
 async def test_a_process_of_nobody_uses_it_as_well() -> None:
@@ -111,7 +138,7 @@ async def test_a_process_of_nobody_uses_it_as_well() -> None:
     await scene.switch_on(*NPUS)
     scene.driver.busy.add(1)
 
-    assert not await scene.own.release(ALL, NOBODY)
+    assert not await scene.own.release(ALL, shown(NOBODY))
 
     assert scene.driver.on == {1}
 
@@ -125,11 +152,11 @@ async def test_a_flag_stays_while_the_other_die_of_the_card_is_used(by: str) -> 
     if by == "process":
         scene.driver.busy.add(1)
 
-    assert not await scene.own.release(holding(*pair), USED if by == "container" else NOBODY)
+    assert not await scene.own.release(holding(*pair), shown(USED if by == "container" else NOBODY))
     assert scene.driver.on == {0}
 
     scene.driver.busy.clear()
-    assert await scene.own.release(holding(*pair), NOBODY)
+    assert await scene.own.release(holding(*pair), shown(NOBODY))
     assert scene.driver.on == set()
 
 
@@ -146,10 +173,10 @@ async def test_a_flag_stays_while_nobody_can_tell_who_has_the_other_die(other: s
         unread=() if other == "hidden" else (UnreadCard(address=place, reason="no answer"),),
     )
 
-    assert not await scene.own.release(seen, NOBODY)
+    assert not await scene.own.release(seen, shown(NOBODY))
     assert scene.driver.on == {0}
 
-    assert await scene.own.release(holding(*pair), NOBODY)
+    assert await scene.own.release(holding(*pair), shown(NOBODY))
 
 
 async def test_a_flag_stays_while_the_other_die_has_no_name() -> None:
@@ -161,7 +188,7 @@ async def test_a_flag_stays_while_the_other_die_has_no_name() -> None:
         pair[1], identity=dataclasses.replace(pair[1].identity, die=None)
     )
 
-    assert not await scene.own.release(holding(pair[0], nameless), NOBODY)
+    assert not await scene.own.release(holding(pair[0], nameless), shown(NOBODY))
 
 
 async def test_a_die_that_the_driver_has_lost_is_on_its_card_all_the_same() -> None:
@@ -170,8 +197,8 @@ async def test_a_die_that_the_driver_has_lost_is_on_its_card_all_the_same() -> N
     lost = without_address(pair[1])
     await scene.switch_on(pair[0])
 
-    assert not await scene.own.release(holding(pair[0], lost), USED)
-    assert await scene.own.release(holding(pair[0], lost), NOBODY)
+    assert not await scene.own.release(holding(pair[0], lost), shown(USED))
+    assert await scene.own.release(holding(pair[0], lost), shown(NOBODY))
 
 
 async def test_npus_without_cards_have_a_flag_each() -> None:
@@ -179,7 +206,7 @@ async def test_npus_without_cards_have_a_flag_each() -> None:
     apart = tuple(_on_card(None, each, None) for each in NPUS[:2])
     await scene.switch_on(*apart)
 
-    assert not await scene.own.release(holding(*apart), USED)
+    assert not await scene.own.release(holding(*apart), shown(USED))
 
     assert scene.driver.on == {1}
 
@@ -189,14 +216,14 @@ async def test_an_npu_that_refuses_is_told_once(caplog: pytest.LogCaptureFixture
     await scene.switch_on(*NPUS)
     scene.driver.refuses[0] = DriverError("share_disable", -8020)
 
-    assert not await scene.own.release(ALL, NOBODY)
-    assert not await scene.own.release(ALL, NOBODY)
+    assert not await scene.own.release(ALL, shown(NOBODY))
+    assert not await scene.own.release(ALL, shown(NOBODY))
     assert scene.driver.on == {0}
     assert caplog.messages == ["device share not switched off"]
     assert vars(caplog.records[0])["npu"] == 0
 
     scene.driver.refuses.clear()
-    assert await scene.own.release(ALL, NOBODY)
+    assert await scene.own.release(ALL, shown(NOBODY))
 
 
 async def test_a_worker_that_is_away_is_waited_for(caplog: pytest.LogCaptureFixture) -> None:
@@ -204,7 +231,7 @@ async def test_a_worker_that_is_away_is_waited_for(caplog: pytest.LogCaptureFixt
     await scene.switch_on(NPUS[0])
     scene.driver.mute[0] = DriverUnavailableError("worker ended")
 
-    assert not await scene.own.release(ALL, NOBODY)
+    assert not await scene.own.release(ALL, shown(NOBODY))
 
     assert scene.record.dies == dies(0)
     assert not caplog.records
@@ -214,7 +241,7 @@ async def test_an_npu_that_is_not_there_keeps_its_note_and_nobody_waiting() -> N
     scene = Scene()
     await scene.switch_on(NPUS[0])
 
-    assert await scene.own.release(holding(without_address(NPUS[0])), NOBODY)
+    assert await scene.own.release(holding(without_address(NPUS[0])), shown(NOBODY))
 
     assert scene.record.dies == dies(0)
 
