@@ -126,10 +126,13 @@ def _missed(entry: HamiNodeEntry, inventory: Inventory, name: str) -> Iterator[s
     """Yield which filters hide nothing, once every NPU is read: they may be misspelt."""
     if inventory.unread or inventory.lost_cards or inventory.unreadable:
         return
+    # An NPU that is still listed goes with the next look: filters come before the list they change.
+    listed = [npu.identity for npu in inventory.npus]
     cards: set[CardId] = {hidden.address.shown for hidden in inventory.hidden}
-    dies = {hidden.die for hidden in inventory.hidden}
+    cards |= {identity.address.shown for identity in listed}
+    dies = {hidden.die for hidden in inventory.hidden} | {identity.die for identity in listed}
     # With a whole card hidden its dies are not read, so nothing can be said of any die.
-    read = None not in dies
+    read = all(hidden.die is not None for hidden in inventory.hidden)
     for die in sorted(entry.hidden_dies - dies if read else ()):
         yield (
             f"{name}: filterDevices, uuid: no NPU of this node is {die[:80]}; correct or remove it"

@@ -232,6 +232,14 @@ def test_filters_that_hide_nothing_are_told() -> None:
     assert "no card of this node has number 9" in found.warnings[1]
 
 
+def test_filters_of_npus_that_are_still_listed_are_no_mistake() -> None:
+    """The file comes first, the list without them a moment later."""
+    die = npu(0).identity.die
+    entry = f"{{name: node-a, filterDevices: {{index: [1], uuid: [{die}]}}}}"
+
+    assert state(node=f"nodes: [{entry}]").warnings == ()
+
+
 @pytest.mark.parametrize(
     "seen",
     [
