@@ -72,9 +72,10 @@ def _choose(chips: Sequence[HamiChip], inventory: Inventory | None) -> HamiChip 
 
 def _trouble(in_force: InForce, inventory: Inventory | None) -> str:
     if in_force.unknown:
-        return (
-            f"what {' and '.join(in_force.unknown)} is to say of this node is not known, and was "
-            "not since the agent has started: correct it, or remove it for what holds without it"
+        # Here and not in ``refused`` alone: readiness is what people look at first.
+        return "; ".join(
+            f"no NPU is offered until {in_force.names[role]} is in order or gone: {why}"
+            for role, why in in_force.unknown.items()
         )
     if inventory is None:
         return "no NPU has been read yet"
@@ -151,6 +152,10 @@ def _soft_trouble(host: SoftHost | None) -> str:
 def _origins(in_force: InForce, chip: HamiChip | None) -> Mapping[str, str]:
     entry = in_force.node.value.entry
     of_node = f"this node's entry in {in_force.names[NODE]}"
+    if in_force.unknown:
+        files = " and ".join(in_force.names[role] for role in in_force.unknown)
+        nowhere = f"not known until {files} can be used"
+        return dict.fromkeys(("chips", "soft", "shares", "hidden"), nowhere)
     derived = f"template {chip.templates[0].name}" if chip and chip.templates else "no templates"
     flat = in_force.device.value.layout is not HamiLayout.NESTED
     of_all = "default" if flat else f"vnpus in {in_force.names[DEVICE]}"

@@ -55,10 +55,10 @@ class InForce:
         return {role: why for role, why in parts.items() if why}
 
     @property
-    def unknown(self) -> tuple[str, ...]:
-        """Return the names of the files that were never in order since the agent has looked."""
+    def unknown(self) -> Mapping[str, str]:
+        """Return why a file can't be used that never could since the agent has looked, by role."""
         known = {DEVICE: self.device.known, NODE: self.node.known}
-        return tuple(self.names[role] for role, is_known in known.items() if not is_known)
+        return {role: why for role, why in self.refused.items() if not known[role]}
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -268,10 +268,23 @@ def test_what_is_refused_and_warned_about_is_told_with_its_file() -> None:
 def test_nothing_is_offered_in_the_place_of_a_file_that_was_never_in_order(
     device: str, node: str | None
 ) -> None:
-    """It may hide NPUs, or want soft slices: an NPU would go to a pod that is not to have it."""
+    """It may hide NPUs, or want soft slices: an NPU would go to a pod that is not to have it.
+
+    Readiness says why, and no value passes for one that somebody gave.
+    """
     found = state(device, node)
+    (file,) = {text.split(":")[0] for text in found.refused}
 
     assert found.chip is None
-    assert "/device-config.yaml" in found.trouble or "/node-config.yaml" in found.trouble
-    assert "not since the agent has started: correct it" in found.trouble
     assert (found.wants_soft, found.soft, found.soft_pending) == (False, False, False)
+    assert found.trouble == f"no NPU is offered until {file} is in order or gone:" + "".join(
+        text.removeprefix(f"{file}:") for text in found.refused
+    )
+    assert set(found.origins.values()) == {f"not known until {file} can be used"}
+
+
+def test_of_two_files_that_were_never_in_order_both_are_named() -> None:
+    found = state("vnpus:", "nodes: 1")
+
+    assert "/device-config.yaml is in order or gone: has no section vnpus" in found.trouble
+    assert "/node-config.yaml is in order or gone: top level, nodes: '1'" in found.trouble
