@@ -82,7 +82,8 @@ CHECK: Final = Check(
         "Chip not configured: nothing is offered until an entry of device-config.yaml has the "
         "chip's name; the scheduler needs the same entry.\n"
         "File not usable: an agent that runs keeps what was in force before; one that starts "
-        "offers nothing until the file is in order or gone. With a flaw: the rest of it holds.\n"
+        "offers nothing until the file is in order or gone.\n"
+        "File with a flaw: it is in force, but for what the line names.\n"
         "Pods pending with a card resource that is short, though cards are free: compare their "
         "limits with the lines shown here, names and numbers, and the mode with the annotation."
     ),
