@@ -65,6 +65,9 @@ def words_of(settings: Settings, given: Sequence[str]) -> tuple[str, ...]:
             configured = tuple(chip.word for chip in parse_device_config(text).chips)
         except ValueError as error:
             why = str(error)
+    if "device_config" in settings.model_fields_set and not (found.texts or why):
+        # Whoever mistyped it would read that nothing is registered, and uninstall for good.
+        why = "is not there; give the file that the scheduler has"
     if why:
         raise ConfigError(f"{path}: {why}; or say with --word what is to be taken back")
     return tuple(dict.fromkeys((*configured, *_BUILT_IN)))

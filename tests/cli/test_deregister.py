@@ -148,7 +148,9 @@ def settings(folder: Path, **more: object) -> Settings:
         "device_config": folder / "device-config.yaml",
         "service_account_dir": service_account(folder / "account"),
     }
-    return Settings.model_validate({**values, **more})
+    return Settings.model_validate(
+        {name: value for name, value in {**values, **more}.items() if value is not None}
+    )
 
 
 def test_words_are_those_of_the_file_and_the_built_in_ones(tmp_path: Path) -> None:
@@ -165,8 +167,14 @@ def test_words_are_those_of_the_file_and_the_built_in_ones(tmp_path: Path) -> No
 
 
 def test_without_a_file_the_built_in_words_count(tmp_path: Path) -> None:
-    assert WORD in words_of(settings(tmp_path), ())
+    assert WORD in words_of(settings(tmp_path, device_config=None), ())
     assert words_of(settings(tmp_path), ("A", "B", "A")) == ("A", "B")
+
+
+def test_a_file_that_was_named_must_be_there(tmp_path: Path) -> None:
+    """The built-in words alone would be looked for, and none of them found on this node."""
+    with pytest.raises(ConfigError, match=r"device-config\.yaml: is not there; .*--word"):
+        words_of(settings(tmp_path), ())
 
 
 @pytest.mark.parametrize("text", [b"vnpus: [", b"\xff\xfe", b"other: {}"])
