@@ -30,7 +30,7 @@ _SENTENCES = {
     "mode": "the operator turns the node to {slices} slices",
     "chip_unknown": (
         "HAMi's configuration has no entry for {chip}: no NPU is offered and no pod made; "
-        "--device-config names a file that has one"
+        "give a file that has one with --device-config"
     ),
     "network_fit": "NPU {npu}: its network is fit again",
     "network_unfit": "NPU {npu}: its network is unfit, {level}. {action}",

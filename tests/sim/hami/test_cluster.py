@@ -119,6 +119,8 @@ async def test_of_a_chip_that_hami_does_not_know_no_pod_is_made(tmp_path: Path) 
         assert one.chip is None
         (entry,) = told
         assert entry.sentence().startswith("HAMi's configuration has no entry for Ascend950")
+        # Of a file that is named already it must not say that it had one.
+        assert entry.sentence().endswith("give a file that has one with --device-config")
 
 
 def test_the_chip_is_that_of_the_configuration(tmp_path: Path) -> None:
