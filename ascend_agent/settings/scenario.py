@@ -36,6 +36,8 @@ from ascend_agent.settings.switch_steps import SwitchPlace, SwitchStep
 
 _LARGEST_FILE = 1 << 20
 _NAME_OF_YAML = re.compile(r'"<\w+ string>", ')
+_EXCERPT = re.compile(r":\n {4}.*\n *\^")
+"""In one line with the rest nobody sees what the arrow points to; line and column say it."""
 _KNOWN = {
     "": tuple(SimulatedNode.model_fields),
     "steps fault": tuple(FaultStep.model_fields),
@@ -103,7 +105,8 @@ def parse_scenario(data: bytes | str, *, name: str, **overrides: object) -> Simu
         raw = yaml.load(data, Loader=_TextLoader)  # noqa: S506 -- builds text, lists, dicts only
     except (yaml.YAMLError, RecursionError) as error:
         # Of what YAML calls its input nobody needs to know; line and column stay.
-        why = " ".join(_NAME_OF_YAML.sub("", str(error)).split()) or "nested too deeply"
+        said = _EXCERPT.sub("", _NAME_OF_YAML.sub("", str(error)))
+        why = " ".join(said.split()) or "nested too deeply"
         raise ConfigError(f"scenario {name}: is no YAML ({why}); correct it there") from error
     if not isinstance(raw, dict):
         said = "is empty" if raw is None else f"{shown(raw)} is no mapping"

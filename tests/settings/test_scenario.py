@@ -161,6 +161,10 @@ def test_what_is_given_beside_the_file_wins() -> None:
             "scenario s.yaml, step 1, call: 'reset' is not allowed; use one of 'identity', ",
         ),
         ("{", "scenario s.yaml: is no YAML (while parsing a flow node"),
+        (
+            "steps:\n- npu: 3\n   at_s: 8",
+            "scenario s.yaml: is no YAML (mapping values are not allowed here in line 3, column 8)",
+        ),
         ("? [a]\n: 1", "scenario s.yaml: is no YAML (a key is no text in"),
         ("a: *nobody", "scenario s.yaml: is no YAML (found undefined alias"),
         ("steps: &a [*a]", "scenario s.yaml: is no YAML (found unconstructable recursive node"),
