@@ -60,7 +60,15 @@ def test_no_latency_is_no_key() -> None:
         ),
         (
             Entry(at_ns=0, event="stream_ended", facts={"resource": "r", "reason": "x"}),
-            "   0.000 s            stream ended resource r, reason x",
+            "   0.000 s            r: the kubelet's stream ended, x",
+        ),
+        (
+            Entry(at_ns=0, event="node_dropped", facts={"node": "n", "word": "W"}),
+            "   0.000 s            the scheduler forgets the NPUs of n under the word W",
+        ),
+        (
+            Entry(at_ns=0, event="of_another_kind", facts={"pod": "p", "reason": "x"}),
+            "   0.000 s            of another kind pod p, reason x",
         ),
         (Entry(at_ns=0, event="kubelet_restarted"), "   0.000 s            kubelet restarted"),
     ],
