@@ -32,6 +32,7 @@ _TEXTS = {
     "bool_type": _NO_BOOL,
     "path_type": "is no path; give one",
     "string_type": "is no text; give some",
+    "string_pattern_mismatch": "is not allowed; give what matches {pattern}",
     "tuple_type": "is no list; write one",
     "frozen_set_type": "is no list; write one",
     "model_type": "is no object; write one in braces",

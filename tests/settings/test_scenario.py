@@ -160,6 +160,10 @@ def test_what_is_given_beside_the_file_wins() -> None:
             "steps: [{at_s: 1, card: 0, call: reset, hang_s: 3}]",
             "scenario s.yaml, step 1, call: 'reset' is not allowed; use one of 'identity', ",
         ),
+        (
+            "pods: [{at_s: 1, pod: A_b}]",
+            "scenario s.yaml, pod 1, pod: 'A_b' is not allowed; give what matches ^[a-z0-9]",
+        ),
         ("{", "scenario s.yaml: is no YAML (while parsing a flow node"),
         (
             "steps:\n- npu: 3\n   at_s: 8",
