@@ -45,8 +45,11 @@ def of_allocate(served: AllocateServed) -> Iterator[Announcement]:
 
 
 def chip_trouble(state: HamiState, inventory: Inventory | None) -> str:
-    """Return which chip is not configured; empty as well while none was read yet."""
-    if state.chip is not None or inventory is None:
+    """Return which chip is not configured; empty as well while none was read yet.
+
+    Of a file that can't be used there is an Event of its own: nobody knows what it configures.
+    """
+    if state.chip is not None or inventory is None or state.refused:
         return ""
     names = {npu.identity.chip.chip_name for npu in inventory.npus}
     names |= {unknown.chip.chip_name for unknown in inventory.unknown}

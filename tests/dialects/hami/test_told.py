@@ -105,6 +105,13 @@ def test_a_chip_nobody_recognises_is_not_configured_either() -> None:
     assert told.chip_trouble(STRANGE, found) == STRANGE.trouble
 
 
+def test_what_a_refused_file_quotes_is_no_chip_that_is_not_configured() -> None:
+    """HamiConfigRefused tells of it, and the text may hold the name of a chip by chance."""
+    refused = dataclasses.replace(STRANGE, refused=("/910X.yaml: is empty",))
+
+    assert told.chip_trouble(refused, inventory_of("910X")) == ""
+
+
 def test_a_chip_that_is_not_configured_is_told_once_and_its_end_too() -> None:
     """C4: the plugin ended with an error here."""
     assert said(list(told.of_chip("", "none of 910A", None, NOW))) == [
