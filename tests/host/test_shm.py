@@ -256,6 +256,7 @@ def test_an_impossible_account_is_counted_and_the_others_are_told(tmp_path: Path
     assert found.unread == {Unread.IMPLAUSIBLE: 2}
 
 
+@pytest.mark.slow  # ten thousand files on whatever disk there is
 def test_nothing_that_is_there_besides_keeps_an_account_from_being_told(tmp_path: Path) -> None:
     """Any container may fill the directory of turns, and older plugins left thousands of others."""
     place(tmp_path, "z_mine").write_bytes(vector())

@@ -35,5 +35,5 @@ def test_chips_that_can_not_be_read_are_told_before_it_begins(
 ) -> None:
     settings = Settings(dialect=DialectName.HAMI, device_config=tmp_path / "none.yaml")
 
-    with pytest.raises(ConfigError, match=r"none\.yaml: can't be read"):
+    with pytest.raises(ConfigError, match=r"none\.yaml: is not there; give"):
         story_of(settings, has_scenario=has_scenario)
