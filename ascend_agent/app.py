@@ -22,7 +22,6 @@ from ascend_agent.flows.follow_allocations import FollowAllocations
 from ascend_agent.flows.hold_instance import HoldInstance
 from ascend_agent.flows.log_changes import LogChanges
 from ascend_agent.flows.offers import ResourceOffers
-from ascend_agent.flows.post_events import Announcements
 from ascend_agent.flows.report_status import StatusReport
 from ascend_agent.flows.serve_http import ServeHttp
 from ascend_agent.flows.watch_sockets import WatchSockets
@@ -45,7 +44,6 @@ from ascend_agent.wiring import api_server, devices, serving, surroundings
 from ascend_agent.wiring.parts import ENDLESS, Host, Parts
 
 if TYPE_CHECKING:
-    from ascend_agent.model.metered import HamiSeen
     from ascend_agent.wiring.hami import HamiParts
 
 log = logging.getLogger(__name__)
@@ -110,11 +108,12 @@ class Agent:
             started=started,
             library_path=library_path,
         )
+        self._hami = _hami_parts(self._parts)
         self._metrics = Metrics(
             seen=lambda: look(self.bus),
             dropped_logs=dropped_logs,
             api_counts=self._api_counts,
-            hami=self._hami_meter(),
+            hami=self._hami.meter() if self._hami else lambda: None,
         )
         self.report = StatusReport(
             bus=self.bus, version=version("ascend-agent"), render_metrics=self._metrics.render
@@ -151,7 +150,7 @@ class Agent:
         if isinstance(self._parts.cluster, ClusterOff):
             why = self._parts.cluster.why
             log.info("api server not used", extra={"why": why})
-            if settings.dialect is DialectName.HAMI:
+            if self._parts.hami:
                 log.warning("scheduler out of reach", extra={"why": why})
             if settings.fault_config_map is not None:
                 unfollowed = {"config_map": settings.fault_config_map, "why": why}
@@ -162,23 +161,22 @@ class Agent:
         self._reregister.put((self.bus.reregister.value or 0) + 1)
 
     def _tasks(self) -> list[TaskSpec]:
-        parts, settings = self._parts, self._settings
-        hami = self._hami_parts() if parts.hami else None
+        parts, hami = self._parts, self._hami
         offers = serving.offers_of(parts)
         made = [
             *devices.tasks(parts),
             *surroundings.dpu_tasks(parts),
             *surroundings.port_tasks(parts),
-            *self._socket_tasks(hami),
-            *(self._hami_tasks(hami) if hami else serving.tasks(parts, offers)),
-            *api_server.tasks(parts, self._announcements()),
-            *self._telling_tasks(hami, offers),
+            *self._socket_tasks(),
+            *(hami.tasks() if hami else serving.tasks(parts, offers)),
+            *api_server.tasks(parts, hami.announcements() if hami else None),
+            *self._telling_tasks(offers),
         ]
-        if settings.way is InjectionWay.CDI:
+        if self._settings.way is InjectionWay.CDI:
             made.append(serving.cdi_task(parts))
         return made
 
-    def _socket_tasks(self, hami: "HamiParts | None") -> list[TaskSpec]:
+    def _socket_tasks(self) -> list[TaskSpec]:
         """Return what sees to it that one agent serves, and looks at the kubelet's directory."""
         bus, settings = self.bus, self._settings
         hold = HoldInstance(
@@ -191,22 +189,20 @@ class Agent:
                 directory=settings.device_plugin_dir, kubelet_socket=settings.kubelet_socket
             ),
             directory=bus.directory.claim("watch-sockets"),
-            own=hami.own_sockets if hami else self._own_sockets,
+            own=self._hami.own_sockets if self._hami else self._own_sockets,
         )
         return [
             TaskSpec(name="hold-instance", backoff=ENDLESS, run=hold.run),
             TaskSpec(name="watch-sockets", run=watch.run),
         ]
 
-    def _telling_tasks(
-        self, hami: "HamiParts | None", offers: Sequence[ResourceOffers]
-    ) -> list[TaskSpec]:
+    def _telling_tasks(self, offers: Sequence[ResourceOffers]) -> list[TaskSpec]:
         """Return what tells people what is so, and finds out which NPUs are in use for it."""
         bus, settings = self.bus, self._settings
         follow = FollowAllocations(
             pod_resources=KubeletPodResources(socket=settings.pod_resources_socket),
             dialect=self._parts.dialect,
-            offers=hami.current_offers if hami else lambda: offers,
+            offers=self._hami.current_offers if self._hami else lambda: offers,
             bus=bus,
             allocations=bus.allocations.claim("follow-allocations"),
             clock=self._parts.clock,
@@ -233,28 +229,10 @@ class Agent:
         cluster = self._parts.cluster
         return None if isinstance(cluster, ClusterOff) else cluster.counts
 
-    def _hami_parts(self) -> "HamiParts":
-        from ascend_agent.wiring.hami import HamiParts  # noqa: PLC0415 -- no other dialect's
 
-        return HamiParts(parts=self._parts, turn=asyncio.Lock())
+def _hami_parts(parts: Parts) -> "HamiParts | None":
+    if not parts.hami:
+        return None
+    from ascend_agent.wiring.hami import HamiParts  # noqa: PLC0415 -- no other dialect's
 
-    def _hami_tasks(self, hami: "HamiParts") -> list[TaskSpec]:
-        from ascend_agent.wiring import hami as wiring  # noqa: PLC0415 -- as above
-
-        return wiring.tasks(hami)
-
-    def _hami_meter(self) -> "Callable[[], HamiSeen | None]":
-        """Return what tells of HAMi on the metrics page; nothing in other dialects."""
-        if not self._parts.hami:
-            return lambda: None
-        from ascend_agent.wiring import hami as wiring  # noqa: PLC0415 -- as above
-
-        return wiring.meter_of(self._settings, self.bus)
-
-    def _announcements(self) -> Announcements | None:
-        """Return what tells of HAMi by Events, where it schedules."""
-        if not self._parts.hami:
-            return None
-        from ascend_agent.wiring import hami as wiring  # noqa: PLC0415 -- as above
-
-        return wiring.announcements_of(self.bus)
+    return HamiParts(parts=parts, turn=asyncio.Lock())

@@ -75,32 +75,34 @@ class HamiParts:
         state = self.parts.bus.hami.value
         return () if state is None or state.chip is None else (self.offers(state.chip),)
 
+    def tasks(self) -> list[TaskSpec]:
+        """Return every task of the dialect."""
+        return [
+            _serving_task(self),
+            _config_task(self.parts),
+            *_soft_tasks(self),
+            _registration_task(self.parts),
+            *_settle_tasks(self.parts),
+            *_sweep_tasks(self),
+        ]
+
+    def meter(self) -> Callable[[], HamiSeen]:
+        """Return what tells of HAMi on the metrics page."""
+        return meter_of(self.parts.settings, self.parts.bus)
+
+    def announcements(self) -> HamiAnnouncements:
+        """Return what tells of HAMi by Events."""
+        return HamiAnnouncements(self.parts.bus)
+
     def own_sockets(self) -> Sequence[str] | None:
         """Return the name of our socket; None: it is not known which that is."""
         return [f"{offers.word}.sock" for offers in self.current_offers()] or None
-
-
-def tasks(hami: HamiParts) -> list[TaskSpec]:
-    """Return every task of the dialect."""
-    return [
-        _serving_task(hami),
-        _config_task(hami.parts),
-        *_soft_tasks(hami),
-        _registration_task(hami.parts),
-        *_settle_tasks(hami.parts),
-        *_sweep_tasks(hami),
-    ]
 
 
 def meter_of(settings: Settings, bus: Bus) -> Callable[[], HamiSeen]:
     """Return what tells of HAMi on the metrics page, asked on the page's thread."""
     files = SoftFiles(root=settings.hami_root, shared_region=settings.hami_shared_region)
     return MeterHami(bus=bus, meter=files, host_sum=settings.hami_host_sum).seen
-
-
-def announcements_of(bus: Bus) -> HamiAnnouncements:
-    """Return what tells of HAMi by Events."""
-    return HamiAnnouncements(bus)
 
 
 def _serving_task(hami: HamiParts) -> TaskSpec:

@@ -106,7 +106,7 @@ class Handshake:
         stands = self.stands if self.uid in {"", uid} else None
         if node is None or not node.live:
             if node is None and stands is None:
-                later = Millis(now + min(wait_ms, _UNSEEN_MS))
+                later = Millis(now + _UNSEEN_MS)
             due_at = later if self.due_at is None else self.due_at
             return replace(self, heard=False, due_at=due_at, stands=stands, uid=uid)
         if listing is not None and not _differs(listing, node):
