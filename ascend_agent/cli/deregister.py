@@ -60,7 +60,7 @@ def words_of(settings: Settings, given: Sequence[str]) -> tuple[str, ...]:
     found = read_texts({str(path): path})
     why = found.troubles.get(str(path), "")
     configured: tuple[str, ...] = ()
-    if text := found.texts.get(str(path)):
+    if (text := found.texts.get(str(path))) is not None:
         try:
             configured = tuple(chip.word for chip in parse_device_config(text).chips)
         except ValueError as error:

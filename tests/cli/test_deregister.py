@@ -171,6 +171,13 @@ def test_without_a_file_the_built_in_words_count(tmp_path: Path) -> None:
     assert words_of(settings(tmp_path), ("A", "B", "A")) == ("A", "B")
 
 
+def test_an_empty_file_is_none_that_the_scheduler_has(tmp_path: Path) -> None:
+    (tmp_path / "device-config.yaml").write_text("")
+
+    with pytest.raises(ConfigError, match=r"device-config\.yaml: is empty; .*--word"):
+        words_of(settings(tmp_path), ())
+
+
 def test_a_file_that_was_named_must_be_there(tmp_path: Path) -> None:
     """The built-in words alone would be looked for, and none of them found on this node."""
     with pytest.raises(ConfigError, match=r"device-config\.yaml: is not there; .*--word"):
